@@ -1,0 +1,47 @@
+# What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench lock format clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(STAMP): requirements-dev.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(STAMP) ## Start the gateway with the example, its sample upstream and embedded servers
+	@exec $(BIN)/python -m examples.run
+
+test: $(STAMP) ## Run all tests
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+	@$(BIN)/python -m tests.ceilings
+
+bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the table
+	@$(BIN)/python -m benchmarks.run
+
+format: $(STAMP) ## Format and fix what can be fixed
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: ## Compile the hashed lock files anew (needs uv)
+	uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements-dev.txt
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements-dev.txt --no-header --no-annotate -o requirements.txt
+
+clean: ## Remove the environment and all caches (not .gateway/, which holds data)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""What a call costs: measured side by side with a bare proxy, in one run."""

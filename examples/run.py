@@ -1,0 +1,92 @@
+"""`python -m examples.run`: a gateway, the library behind it, and the line that points a client at both.
+
+The library is registered through the admin API, like any user's. Data and keys stay in the data folder between
+starts; nothing is reached but this machine.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import click
+
+from examples.library.upstream import Library, build_upstream
+from examples.serving import serving
+from gateway.app.serve import Running
+from gateway.cli.clients import render_clients
+from gateway.cli.documents import read_document
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_object
+from gateway.cli.hosting import host, local_settings
+from gateway.cli.places import DEFAULT_FOLDER, mcp_url
+from gateway.cli.progress import Progress
+from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant, find_source
+from gateway.cli.reports import join_parts, render_totals
+from gateway.cli.rest import Admin, path_of
+
+_TENANT = "example"
+_SOURCE = "library"
+_UPSTREAM_PORT = 8091
+_DOCUMENT = Path(__file__).parent / "library" / "openapi.yaml"
+_KEY_FILE = "example-key"
+_IMPORTED_FILE = "example-imported"
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
+@click.option("--upstream-port", type=click.IntRange(0, 65535), default=_UPSTREAM_PORT, show_default=True)
+@click.option("--data-dir", type=click.Path(path_type=Path), envvar="GATEWAY_DATA_DIR", default=DEFAULT_FOLDER)
+def run(port: int | None, upstream_port: int, data_dir: Path) -> None:
+    """Run the example until Ctrl-C."""
+    with serving(build_upstream(Library()), port=upstream_port) as taken, Progress() as progress:
+        settings = local_settings(port=port, folder=data_dir, reachable=(f"127.0.0.1:{taken}",))
+        progress.stage("Starting the gateway with PostgreSQL and Redis of its own")
+        host(settings, lambda running: _prepare(running, progress, base_url=f"http://127.0.0.1:{taken}"))
+
+
+def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
+    with Admin(running.url, running.operator_key) as admin:
+        ensure_tenant(admin, _TENANT)
+        report = _ensure_library(admin, progress, folder=running.data_dir, base_url=base_url)
+        key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)
+    progress.finish()
+    url = mcp_url(running.url, _TENANT)
+    heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."
+    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key)))
+
+
+def _ensure_library(admin: Admin, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:
+    """The library is imported as its document is now; imported again only when something differs."""
+    path = path_of("tenants", _TENANT, "sources")
+    document = read_document(str(_DOCUMENT))
+    wanted = hashlib.sha256(f"{base_url}\n{document.text}".encode()).hexdigest()
+    marker = folder / _IMPORTED_FILE
+    if find_source(admin, path=path, name=_SOURCE) is not None and _read(marker) == wanted:
+        return admin.get(path + path_of(_SOURCE, "report"))
+    fields: JsonObject = {"name": _SOURCE, "base_url": base_url}
+    answer = ensure_source(admin, progress, path=path, fields=fields, document=document)
+    marker.write_text(wanted)
+    return as_object(answer.get("report"))
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="ascii", errors="replace") if path.is_file() else ""
+
+
+def main() -> None:
+    """Run the example and leave with its exit code."""
+    try:
+        run(standalone_mode=False)
+    except Failure as failure:
+        failure.show()
+        sys.exit(failure.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+    except click.Abort:
+        sys.exit(Exit.INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

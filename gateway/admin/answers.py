@@ -1,0 +1,345 @@
+"""What the REST face answers with; the OpenAPI document is made from these and every answer is written by them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Generic, Literal, Self, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.keys import Key, MintedKey, Scope
+from gateway.domain.policy import Decision, Limits, Policy, Safety
+from gateway.domain.sources import Exposure, ImportReport, Source, Status
+from gateway.domain.tenants import Tenant
+from gateway.domain.tools import Origin, Tool
+
+
+class Shown(BaseModel):
+    """An answer; a field that is not declared cannot be in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+S = TypeVar("S", bound=Shown)
+
+
+class Page(Shown, Generic[S]):
+    """Part of a list."""
+
+    items: Sequence[S]
+    next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
+
+
+class TenantShown(Shown):
+    """A tenant."""
+
+    id: str
+    slug: str
+    name: str
+    revision: Annotated[int, Field(description="Rises with every change of the tenant.")]
+    created_at: datetime
+
+    @classmethod
+    def of(cls, tenant: Tenant) -> Self:
+        """The tenant as it is shown."""
+        return cls(
+            id=tenant.id,
+            slug=tenant.slug,
+            name=tenant.name,
+            revision=tenant.revision,
+            created_at=tenant.created_at,
+        )
+
+
+class KeyShown(Shown):
+    """An API key without its secret."""
+
+    id: str
+    name: str
+    scopes: Sequence[Scope]
+    subject: str
+    profile: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, key: Key) -> Self:
+        """The key as it is shown."""
+        return cls(
+            id=key.id,
+            name=key.name,
+            scopes=sorted(key.scopes),
+            subject=key.subject,
+            profile=key.profile,
+            created_at=key.created_at,
+            expires_at=key.expires_at,
+            revoked_at=key.revoked_at,
+        )
+
+
+class KeyMinted(KeyShown):
+    """A key with its text, which is shown this once."""
+
+    key: Annotated[str, Field(description="The key itself; kept nowhere.")]
+
+    @classmethod
+    def with_text(cls, key: Key, minted: MintedKey) -> Self:
+        """The key as it is shown to whoever asked for it."""
+        return cls(**KeyShown.of(key).model_dump(), key=minted.text)
+
+
+class OperationShown(Shown):
+    """What became of one operation."""
+
+    method: str
+    path: str
+    operation_id: str | None
+    tool: Annotated[str | None, Field(description="Null exactly when the operation was skipped.")]
+    status: Status
+    reasons: Sequence[str]
+
+
+class CountsShown(Shown):
+    """How many operations ended in each status."""
+
+    ok: int
+    degraded: int
+    skipped: int
+
+
+class ReportShown(Shown):
+    """What became of every operation of a document, and what its tools cost a client to list."""
+
+    operations: Sequence[OperationShown]
+    counts: CountsShown
+    warnings: Sequence[str]
+    tools_list_bytes: int
+
+    @classmethod
+    def of(cls, report: ImportReport) -> Self:
+        """The report as it is shown."""
+        return cls(
+            operations=[
+                OperationShown(
+                    method=operation.method,
+                    path=operation.path,
+                    operation_id=operation.operation_id,
+                    tool=operation.tool,
+                    status=operation.status,
+                    reasons=operation.reasons,
+                )
+                for operation in report.operations
+            ],
+            counts=CountsShown(
+                ok=report.count(Status.OK),
+                degraded=report.count(Status.DEGRADED),
+                skipped=report.count(Status.SKIPPED),
+            ),
+            warnings=report.warnings,
+            tools_list_bytes=report.tools_list_bytes,
+        )
+
+
+class SourceShown(Shown):
+    """A source; its credentials only by the names of their security schemes."""
+
+    id: str
+    name: str
+    title: str
+    base_url: str | None
+    prefix: str | None
+    expose: Exposure
+    url: str | None
+    credentials: Annotated[Sequence[str], Field(description="Security schemes with a stored credential.")]
+    active_version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, source: Source) -> Self:
+        """The source as it is shown."""
+        return cls(
+            id=source.id,
+            name=source.name,
+            title=source.title,
+            base_url=source.base_url,
+            prefix=source.prefix,
+            expose=source.expose,
+            url=source.url,
+            credentials=source.schemes,
+            active_version=source.active_version,
+            created_at=source.created_at,
+            updated_at=source.updated_at,
+        )
+
+
+class SourceImported(SourceShown):
+    """A source with the report of its import."""
+
+    report: ReportShown
+
+    @classmethod
+    def with_report(cls, source: Source, report: ImportReport) -> Self:
+        """The source and what became of its document."""
+        return cls(**SourceShown.of(source).model_dump(), report=ReportShown.of(report))
+
+
+class ImportTried(Shown):
+    """The report of a dry run; nothing was stored."""
+
+    name: str
+    dry_run: Literal[True] = True
+    report: ReportShown
+
+
+class SourceChanged(RootModel[SourceImported | ImportTried]):
+    """A changed source, or the report of a dry run."""
+
+
+class ToolShown(Shown):
+    """A tool that the tenant's clients have."""
+
+    name: str
+    origin: Origin
+    source: Annotated[str, Field(description="Name of the source it comes from.")]
+    operation: Annotated[str, Field(description="Method and path of the operation behind it.")]
+    safety: Safety
+    safety_reasons: Sequence[str]
+    definition: Annotated[Mapping[str, object], Field(description="As MCP clients see it.")]
+
+    @classmethod
+    def of(cls, tool: Tool) -> Self:
+        """The tool as it is shown."""
+        return cls(
+            name=tool.name,
+            origin=tool.origin,
+            source=tool.source_name,
+            operation=tool.identity,
+            safety=tool.safety,
+            safety_reasons=tool.safety_reasons,
+            definition=msgspec.json.decode(tool.definition, type=dict[str, object]),
+        )
+
+
+class LimitsShown(Shown):
+    """How much of everything the tenant may use."""
+
+    calls_per_second: float
+    burst: int
+    concurrency: int
+    sessions: int
+    streams: int
+    primitives: int
+
+    @classmethod
+    def of(cls, limits: Limits) -> Self:
+        """The limits as they are shown."""
+        return cls(
+            calls_per_second=limits.calls_per_second,
+            burst=limits.burst,
+            concurrency=limits.concurrency,
+            sessions=limits.sessions,
+            streams=limits.streams,
+            primitives=limits.primitives,
+        )
+
+
+class PolicyShown(Shown):
+    """What a call needs, by its safety level, and the tenant's limits."""
+
+    safe: Decision
+    moderate: Decision
+    dangerous: Decision
+    limits: LimitsShown
+
+    @classmethod
+    def of(cls, policy: Policy) -> Self:
+        """The policy as it is shown."""
+        return cls(
+            safe=policy.safe,
+            moderate=policy.moderate,
+            dangerous=policy.dangerous,
+            limits=LimitsShown.of(policy.limits),
+        )
+
+
+class EntryShown(Shown):
+    """One entry of the audit trail."""
+
+    id: str
+    at: datetime
+    kind: AuditKind
+    principal: str
+    action: str
+    target: str
+    outcome: str
+    correlation_id: str
+    detail: Mapping[str, object]
+
+    @classmethod
+    def of(cls, entry: AuditEntry) -> Self:
+        """The entry as it is shown."""
+        return cls(
+            id=entry.id,
+            at=entry.at,
+            kind=entry.kind,
+            principal=entry.principal,
+            action=entry.action,
+            target=entry.target,
+            outcome=entry.outcome,
+            correlation_id=entry.correlation_id,
+            detail=entry.detail,
+        )
+
+
+class FaultShown(BaseModel):
+    """One place in what was sent that is wrong."""
+
+    pointer: Annotated[str, Field(description="JSON Pointer into the body, or `?name` of a query parameter.")]
+    reason: str
+    line: int | None = None
+    column: int | None = None
+
+
+class ConflictShown(BaseModel):
+    """A name that is taken, and by whom."""
+
+    name: str
+    owner: str
+
+
+class Problem(BaseModel):
+    """Why the request was refused (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: Annotated[str, Field(description="Stable; one per kind of problem.")]
+    correlation_id: str
+    instance: str | None = None
+    errors: Sequence[FaultShown] | None = None
+    conflicts: Sequence[ConflictShown] | None = None
+    suggested_prefix: str | None = None
+
+
+class TenantPage(Page[TenantShown]):
+    """Part of the list of tenants, by slug."""
+
+
+class KeyPage(Page[KeyShown]):
+    """Part of a tenant's keys."""
+
+
+class SourcePage(Page[SourceShown]):
+    """Part of a tenant's sources, by name."""
+
+
+class ToolPage(Page[ToolShown]):
+    """Part of a tenant's tools, by name."""
+
+
+class EntryPage(Page[EntryShown]):
+    """Part of a tenant's audit trail, the newest first."""

@@ -1,0 +1,35 @@
+"""The audit trail of a tenant over REST."""
+
+from functools import partial
+
+from gateway.admin.answers import EntryPage, EntryShown
+from gateway.admin.endpoints import READ_AUDIT, Admin, Answer, Call, Endpoint
+from gateway.admin.pages import read_page
+from gateway.admin.schemas import AuditQuery, NoBody
+from gateway.catalog import audit
+from gateway.catalog.audit import AuditFilter
+
+
+async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:
+    """The tenant's audit trail, the newest first."""
+    query = call.query
+    wanted = AuditFilter(
+        kind=query.kind, principal=query.principal, tool=query.tool, since=query.since, until=query.until
+    )
+    read = partial(audit.page_entries, call.tenant, admin.catalog, wanted)
+    shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
+    return Answer(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/tenants/{t}/audit",
+        summary="List what was done in the tenant, by whom, with what outcome; the newest first.",
+        handle=list_entries,
+        body=NoBody,
+        query=AuditQuery,
+        answers={200: EntryPage},
+        scopes=READ_AUDIT,
+    ),
+)

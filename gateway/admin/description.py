@@ -1,0 +1,166 @@
+"""The OpenAPI 3.1 document of the REST face, made from the table of routes and the models they use."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import cast
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from gateway.admin.answers import ImportTried, Problem, SourceChanged
+from gateway.admin.endpoints import Route
+from gateway.admin.schemas import NoBody
+
+Json = dict[str, object]
+
+_IN_PATH = re.compile(r"\{(\w+)\}")
+_VERSION = "1.0.0"
+DOCUMENT = "/openapi.json"
+"""Where the document itself is."""
+
+_REFERENCE = "#/components/schemas/{model}"
+_ABOUT = """Tenants, keys, sources, tools, policy and audit.
+
+Every refusal is a problem document (RFC 9457); a method that a path does not have is 405. What is not the caller's
+answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
+one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required."""
+_OWN: Json = {
+    "operationId": "get_openapi",
+    "summary": "This document; no credential is needed.",
+    "tags": ["openapi"],
+    "security": [],
+    "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": {"type": "object"}}}}},
+}
+_TAG: Json = {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}}
+_IF_MATCH: Json = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "Change the object only if it still has this version.",
+    "schema": {"type": "string"},
+}
+_PARAMETERS: Mapping[str, str] = {
+    "t": "The tenant's slug or id.",
+    "name": "Its name or id.",
+    "id": "Its id.",
+}
+
+
+def describe(routes: Sequence[Route], *, server: str) -> Json:
+    """The document of these routes, served under this path."""
+    schemas = _collect_schemas(routes)
+    paths: dict[str, Json] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _describe_operation(route, schemas)
+    paths[DOCUMENT] = {"get": _OWN}
+    queries = {route.query.__name__ for route in routes}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Gateway admin API", "version": _VERSION, "description": _ABOUT},
+        "servers": [{"url": server}],
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "The operator key or a tenant's API key."}
+            },
+        },
+    }
+
+
+def statuses_of(route: Route) -> frozenset[int]:
+    """The statuses of the refusals that a route can answer with."""
+    has_body = route.body is not NoBody
+    return route.problems.union(
+        {400, 401, 403, 500, 503},
+        {404} if "{t}" in route.path else (),
+        {413} if has_body or route.method == "POST" else (),
+        {415} if has_body else (),
+        {412} if _is_conditional(route) else (),
+    )
+
+
+def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
+    sent: set[type[BaseModel]] = {model for route in routes for model in (route.body, route.query)}
+    shown = {model for route in routes for model in route.answers.values() if model is not None} | {Problem}
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((model, "validation") for model in _by_name(sent - {NoBody})),
+        *((model, "serialization") for model in _by_name(shown)),
+    ]
+    _, collected = models_json_schema(models, ref_template=_REFERENCE)
+    return cast("dict[str, Json]", _tidy(collected["$defs"]))
+
+
+def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
+    described: Json = {"operationId": route.name, "summary": route.summary, "tags": [_tag(route)]}
+    if parameters := [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)]:
+        described["parameters"] = parameters
+    if route.body is not NoBody:
+        content = {"application/json": {"schema": _reference(route.body)}}
+        described["requestBody"] = {"required": True, "content": content}
+    answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
+    refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
+    return {**described, "responses": answers | refusals}
+
+
+def _describe_answer(route: Route, status: int) -> Json:
+    described: Json = {"description": HTTPStatus(status).phrase}
+    model = route.answers[status]
+    if model is not None:
+        described["content"] = {"application/json": {"schema": _reference(model)}}
+        if route.has_tag and model is not ImportTried:
+            described["headers"] = {"ETag": {**_TAG, "required": model is not SourceChanged}}
+    return described
+
+
+def _describe_refusal(status: int) -> Json:
+    content = {"application/problem+json": {"schema": _reference(Problem)}}
+    return {"description": HTTPStatus(status).phrase, "content": content}
+
+
+def _path_parameters(route: Route) -> Iterable[Json]:
+    for name in _IN_PATH.findall(route.path):
+        schema = {"type": "string"}
+        yield {"name": name, "in": "path", "required": True, "description": _PARAMETERS[name], "schema": schema}
+
+
+def _query_parameters(route: Route, schemas: Mapping[str, Json]) -> Iterable[Json]:
+    properties = cast("Mapping[str, Json]", schemas[route.query.__name__].get("properties", {}))
+    for name, schema in properties.items():
+        plain = {key: value for key, value in schema.items() if key != "description"}
+        yield {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+
+
+def _header_parameters(route: Route) -> Iterable[Json]:
+    if _is_conditional(route):
+        yield _IF_MATCH
+
+
+def _is_conditional(route: Route) -> bool:
+    return route.has_tag and route.method != "GET" and HTTPStatus.CREATED not in route.answers
+
+
+def _tag(route: Route) -> str:
+    return next((word for word in route.path.split("/")[3:4]), "tenants")
+
+
+def _reference(model: type[BaseModel]) -> Json:
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
+
+
+def _by_name(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    return sorted(models, key=lambda model: model.__name__)
+
+
+def _tidy(schema: object) -> object:
+    """The schema without what Pydantic adds for itself: titles made of names, null as the default of what is absent."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _tidy(value)
+        for name, value in cast("dict[str, object]", schema).items()
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
+    }

@@ -1,0 +1,149 @@
+"""How a request becomes an answer: method, caller, tenant, scope, body, handler, and errors as problem documents."""
+
+import hashlib
+from collections.abc import Mapping
+from email.message import Message
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route
+from gateway.admin.preconditions import read_expected, write_tag
+from gateway.admin.schemas import NoBody
+from gateway.catalog.catalog import Author
+from gateway.catalog.tenants import find_tenant
+from gateway.domain.identifiers import TenantId
+from gateway.domain.principals import Caller, Operator, Principal
+from gateway.errors import Forbidden, GatewayError, NotFound
+from gateway.identity.credentials import Credentials
+from gateway.identity.permissions import require
+from gateway.web.bodies import declared_length, read_body
+from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
+
+_BODY_S = 60.0
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Path:
+    """All methods of one path, as an ASGI application."""
+
+    def __init__(self, admin: Admin, credentials: Credentials, methods: Mapping[str, Route]) -> None:
+        self._admin = admin
+        self._credentials = credentials
+        self._methods = methods
+        allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
+        self._allow = ", ".join(allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except GatewayError as error:
+            response = problem(error, correlation_id=correlation_id_of(scope))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        route = self._methods.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            return _refuse_method(request, self._allow)
+        caller = await self._credentials.authenticate(request.headers.get("authorization"))
+        path = _read_path(request)
+        tenant = await self._authorise(caller, route, path)
+        if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
+            return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
+        received = Received(
+            tenant=tenant,
+            by=Author(caller=caller, correlation_id=correlation_id_of(request.scope)),
+            path=path,
+            query=request.query_params.multi_items(),
+            body=await _read_body(request, route),
+            expected=read_expected(request.headers.get("if-match")),
+        )
+        return _write(request, await route.run(self._admin, received))
+
+    async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
+        """The tenant of the path, once it is clear that the caller may ask this of it."""
+        if "t" not in path:
+            if isinstance(caller, Principal):
+                raise Forbidden("only the operator may do this")
+            return NO_TENANT
+        if isinstance(caller, Operator):
+            return (await find_tenant(self._admin.catalog, path["t"])).id
+        if path["t"] not in {caller.slug, caller.tenant}:
+            raise NotFound("no such tenant")
+        if route.scopes == OPERATOR_ONLY:
+            raise Forbidden("only the operator may do this")
+        require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))
+        return caller.tenant
+
+
+class Document:
+    """The OpenAPI document, for everybody: it says nothing of any tenant."""
+
+    def __init__(self, document: bytes) -> None:
+        self._document = document
+        self._headers = {"etag": write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the document."""
+        request = Request(scope, receive)
+        if request.method in {"GET", "HEAD"}:
+            response = Response(self._document, headers=self._headers, media_type="application/json")
+        else:
+            response = _refuse_method(request, "GET, HEAD")
+        await response(scope, receive, send)
+
+
+class Missing:
+    """Whatever else is asked for below /admin/v1."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer that there is nothing here."""
+        response = problem(NotFound("there is no such path"), correlation_id=correlation_id_of(scope))
+        await response(scope, receive, send)
+
+
+def _read_path(request: Request) -> Mapping[str, str]:
+    path: Mapping[str, str] = request.path_params
+    if any(not value.isprintable() for value in path.values()):
+        raise NotFound("there is no such path")
+    return path
+
+
+async def _read_body(request: Request, route: Route) -> bytes:
+    if route.method not in _WITH_BODY:
+        return b""
+    declared = declared_length(request.scope)
+    return await read_body(request.receive, limit=route.limit, deadline=_BODY_S, declared=declared)
+
+
+def _is_json(content_type: str) -> bool:
+    header = Message()
+    header["content-type"] = content_type
+    charset = header.get_content_charset("utf-8")
+    return header.get_content_type() == "application/json" and charset == "utf-8"
+
+
+def _write(request: Request, answer: Answer) -> Response:
+    headers = {"cache-control": "no-store"}
+    if answer.tag is not None:
+        headers["etag"] = write_tag(answer.tag)
+    if answer.location is not None:
+        headers["location"] = request.scope.get("root_path", "") + answer.location
+    if answer.content is None:
+        return Response(status_code=answer.status, headers=headers)
+    body = answer.content.model_dump_json().encode()
+    return Response(body, answer.status, headers=headers, media_type="application/json")
+
+
+def _refuse_method(request: Request, allow: str) -> Response:
+    response = _refuse(request, 405, "http.method_not_allowed", f"this path answers {allow}")
+    response.headers["allow"] = allow
+    return response
+
+
+def _refuse(request: Request, status: int, code: str, detail: str) -> Response:
+    body = problem_bytes(status, code, detail, correlation_id_of(request.scope))
+    return Response(body, status, media_type=MEDIA_TYPE)

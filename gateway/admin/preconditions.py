@@ -1,0 +1,31 @@
+"""Entity tags on the wire: what an ETag header says, and what an If-Match header demands (RFC 9110)."""
+
+import re
+
+from gateway.catalog.versions import ANY, Expected
+from gateway.errors import BadInput
+
+_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_LIST = re.compile(rf"\s*{_TAG}(?:\s*,\s*{_TAG})*\s*")
+_ONE = re.compile(_TAG)
+_MAX_LENGTH = 4096
+
+
+def write_tag(tag: str) -> str:
+    """The value of an ETag header; always strong."""
+    return f'"{tag}"'
+
+
+def read_expected(header: str | None) -> Expected:
+    """The versions that an If-Match header allows; a weak tag allows none.
+
+    Raises:
+        BadInput: the header has not the form that RFC 9110 gives it.
+    """
+    if header is None:
+        return None
+    if header.strip() == ANY:
+        return frozenset({ANY})
+    if len(header) > _MAX_LENGTH or not _LIST.fullmatch(header):
+        raise BadInput('If-Match must be * or a list of entity tags, such as "key_1.2"')
+    return frozenset(tag[1:-1] for tag in _ONE.findall(header) if not tag.startswith("W/"))

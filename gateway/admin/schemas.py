@@ -1,0 +1,258 @@
+"""What a request body or query may hold: strict, nothing unknown; the OpenAPI document is made from these."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from gateway.domain.audit import AuditKind
+from gateway.domain.keys import Scope
+from gateway.domain.policy import Decision
+from gateway.domain.sources import Exposure
+
+_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
+_MAX_URL = 2048
+
+
+def _read_time(value: object) -> object:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+        raise ValueError("must be a date and time with its offset (RFC 3339), such as 2030-01-31T12:00:00Z")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date and time that exists") from None
+
+
+def _check_url(value: str) -> str:
+    if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in value):
+        raise ValueError("must be a URL without spaces and control characters")
+    try:
+        parts = urlsplit(value)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError("must be a URL that can be read") from None
+    if not is_usable:
+        raise ValueError("must be an absolute http or https URL")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user name or password; store them as credentials")
+    if parts.fragment:
+        raise ValueError("must not have a fragment")
+    return value
+
+
+def _refuse_null(value: object) -> object:
+    if value is None:
+        raise ValueError("must not be null; leave it out to keep the value")
+    return value
+
+
+def _check_distinct(value: Sequence[Scope]) -> Sequence[Scope]:
+    if len(set(value)) != len(value):
+        raise ValueError("must not name a scope twice")
+    return value
+
+
+def _check_secret(value: str) -> str:
+    if any(character in "\r\n\0" for character in value):
+        raise ValueError("must not hold line breaks or NUL")
+    return value
+
+
+Absent = SkipJsonSchema[None]
+"""The value of a field that was not sent; the field itself is never null."""
+GIVEN = BeforeValidator(_refuse_null)
+
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$", description="A DNS label.")]
+SourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")]
+Prefix = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_.-]{1,32}$", description="Put in front of every tool name of the source.")
+]
+Url = Annotated[
+    str,
+    Field(min_length=1, max_length=_MAX_URL, json_schema_extra={"format": "uri"}),
+    AfterValidator(_check_url),
+]
+Time = Annotated[datetime, BeforeValidator(_read_time)]
+Scopes = Annotated[
+    list[Annotated[Scope, Field(strict=False)]],
+    Field(min_length=1, max_length=len(Scope), json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_check_distinct),
+]
+SecretText = Annotated[
+    str, Field(min_length=1, max_length=16_384, json_schema_extra={"writeOnly": True}), AfterValidator(_check_secret)
+]
+UserName = Annotated[str, Field(max_length=1024), AfterValidator(_check_secret)]
+SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
+Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Sent(BaseModel):
+    """A request body: every field is known and has exactly its JSON type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class Asked(BaseModel):
+    """A query string: every parameter is known and given once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class NoBody(Sent):
+    """A request that says everything with its path."""
+
+
+class NoQuery(Asked):
+    """A request without query parameters."""
+
+
+class PageQuery(Asked):
+    """Which part of a list is wanted."""
+
+    limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
+    cursor: Annotated[str | Absent, Field(max_length=1024, description="`next_cursor` of the answer before.")] = None
+
+
+class AuditQuery(PageQuery):
+    """Which entries of the trail are wanted; the filters narrow each other."""
+
+    kind: Annotated[AuditKind | Absent, Field(description="What the entry speaks of.")] = None
+    principal: Annotated[
+        str | Absent, Field(max_length=200, description="Who did it, such as `key:key_…` or `operator`.")
+    ] = None
+    tool: Annotated[str | Absent, Field(max_length=200, description="The tool that was called.")] = None
+    since: Annotated[Time | Absent, Field(description="Not older than this.")] = None
+    until: Annotated[Time | Absent, Field(description="Older than this.")] = None
+
+
+class TenantCreate(Sent):
+    """A new tenant."""
+
+    slug: Slug
+    name: Annotated[Label | None, Field(description="How people call it; default: the slug.")] = None
+
+
+class TenantUpdate(Sent):
+    """What may change of a tenant."""
+
+    name: Label
+
+
+class KeyCreate(Sent):
+    """A new API key."""
+
+    name: Label
+    scopes: Annotated[Scopes, Field(description="`mcp` and `approve` exclude each other.")]
+    profile: Annotated[str | None, Field(max_length=64, description="The profile the key is bound to.")] = None
+    subject: Annotated[Label | None, Field(description="Who the key stands for; default: the key's id.")] = None
+    expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
+
+
+class KeyUpdate(Sent):
+    """What may change of a key; absent fields keep their value."""
+
+    name: Annotated[Label | Absent, GIVEN] = None
+    expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
+
+
+class SecretObject(Sent):
+    """A credential of one value: an API key or a bearer token."""
+
+    value: SecretText
+
+
+class LoginObject(Sent):
+    """A credential of two parts, for HTTP Basic."""
+
+    username: UserName
+    password: SecretText
+
+
+LoginPair = Annotated[
+    list[SecretText], Field(min_length=2, max_length=2, description="User name and password, for HTTP Basic.")
+]
+Credentials = Annotated[
+    dict[SchemeName, SecretText | LoginPair | SecretObject | LoginObject],
+    Field(max_length=50, description="By name of the document's security scheme; stored encrypted, never shown."),
+]
+
+
+class SourceOptions(Sent):
+    """A document and how it becomes tools."""
+
+    document: Annotated[
+        dict[str, object] | str | None,
+        Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
+    ] = None
+    url: Annotated[Url | None, Field(description="Where to fetch the document.")] = None
+    base_url: Annotated[Url | None, Field(description="Instead of the servers the document names.")] = None
+    prefix: Annotated[Prefix | None, Field()] = None
+    expose: Annotated[Exposure, Field(strict=False, description="Only `tools` so far.")] = Exposure.TOOLS
+    credentials: Annotated[Credentials | None, Field()] = None
+    dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+
+
+class SourceReplace(SourceOptions):
+    """A new document for a source; operations that stay keep their tool names.
+
+    Options are replaced whole; stored credentials are kept when `credentials` is absent.
+    """
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if (self.document is None) == (self.url is None):
+            raise ValueError("needs exactly one of document and url")
+        return self
+
+
+class SourceCreate(SourceReplace):
+    """A document to import."""
+
+    name: SourceName
+
+
+class SourceUpdate(SourceOptions):
+    """What may change of a source; absent fields keep their value, and the stored document when none is sent.
+
+    Operations that stay keep their tool names, but for a changed prefix.
+    """
+
+    @model_validator(mode="after")
+    def _check_origin(self) -> Self:
+        if self.document is not None and self.url is not None:
+            raise ValueError("needs at most one of document and url")
+        return self
+
+
+AllowOrDeny = Annotated[
+    Decision, Field(strict=False, description="`confirm` and `approve` are refused until they exist.")
+]
+
+
+class LimitsUpdate(Sent):
+    """The tenant's limits; absent fields keep their value."""
+
+    calls_per_second: Annotated[Rate | Absent, GIVEN] = None
+    burst: Annotated[Count | Absent, GIVEN] = None
+    concurrency: Annotated[Count | Absent, GIVEN] = None
+    sessions: Annotated[Count | Absent, GIVEN] = None
+    streams: Annotated[Count | Absent, GIVEN] = None
+    primitives: Annotated[Count | Absent, GIVEN] = None
+
+
+class PolicyUpdate(Sent):
+    """What calls need, by safety level, and the tenant's limits; absent fields keep their value."""
+
+    safe: Annotated[AllowOrDeny | Absent, GIVEN] = None
+    moderate: Annotated[AllowOrDeny | Absent, GIVEN] = None
+    dangerous: Annotated[AllowOrDeny | Absent, GIVEN] = None
+    limits: Annotated[LimitsUpdate | Absent, GIVEN] = None

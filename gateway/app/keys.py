@@ -1,0 +1,53 @@
+"""The keys a gateway runs with: configured, or generated once into the data directory for this machine only."""
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.errors import BrokenSetting
+from gateway.settings import Settings
+
+OPERATOR_KEY_FILE = "operator-key"
+SECRET_KEYS_FILE = "secret-keys"  # noqa: S105  # a file name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """What seals stored secrets, and what makes a caller the operator."""
+
+    secret_keys: tuple[str, ...] = field(repr=False)
+    operator_key: str = field(repr=False)
+    operator_key_is_new: bool
+
+
+def find_keys(settings: Settings) -> Keys:
+    """The configured keys; what is missing is read from the data directory, or made there.
+
+    Raises:
+        BrokenSetting: the data directory cannot be read or written.
+    """
+    configured = tuple(key.get_secret_value() for key in settings.secret_keys)
+    is_new = False
+    if settings.operator_key is not None:
+        operator_key = settings.operator_key.get_secret_value()
+    else:
+        operator_key, is_new = _kept(settings.data_dir / OPERATOR_KEY_FILE)
+    secret_keys = configured or tuple(_kept(settings.data_dir / SECRET_KEYS_FILE)[0].split(","))
+    return Keys(secret_keys=secret_keys, operator_key=operator_key, operator_key_is_new=is_new)
+
+
+def _kept(path: Path) -> tuple[str, bool]:
+    """The key in a file, and whether it was made just now; of two processes that make one, both read the first."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return path.read_text().strip(), False
+        made = f"gwop_{secrets.token_urlsafe(32)}"
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{made}\n")
+    except OSError as error:
+        raise BrokenSetting(f"GATEWAY_DATA_DIR: {path} cannot be used: {error.strerror}") from None
+    return made, True

@@ -1,0 +1,18 @@
+"""Where a credential's key is looked up: the one query that knows no tenant yet."""
+
+from gateway.domain.identifiers import KeyId
+from gateway.domain.keys import Key
+from gateway.store import keys
+from gateway.store.engine import Store
+
+
+class StoredKeys:
+    """The keys in PostgreSQL, found by id whoever owns them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+        """The key and its tenant's slug; None when there is no such key."""
+        async with self._store.unscoped() as db:
+            return await keys.find(db, key)

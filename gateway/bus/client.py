@@ -1,0 +1,122 @@
+"""How a command reaches Redis: at once or not at all.
+
+redis-py would repeat a command ten times and so wait for many seconds; here a command that fails, fails fast and as
+`RedisUnavailable`. Nothing of redis-py leaves this package.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.commands.core import AsyncScript
+from redis.exceptions import RedisError
+
+from gateway.errors import RedisUnavailable
+
+_COMMAND_S = 1.0
+_CONNECT_S = 1.0
+_CONNECTIONS = 32
+_PROTOCOL = 2  # the shape of replies differs between protocol versions
+
+
+class Listener(Protocol):
+    """What is used of redis-py's PubSub, with types."""
+
+    async def psubscribe(self, pattern: str, /) -> object:
+        """Ask for every channel the glob covers."""
+        ...
+
+    async def subscribe(self, channel: str, /) -> object:
+        """Ask for one channel."""
+        ...
+
+    async def get_message(
+        self, ignore_subscribe_messages: bool = False, timeout: float | None = 0.0
+    ) -> dict[str, Any] | None:
+        """The next message, or None when none came in time."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give up the connection."""
+        ...
+
+
+class _Commands(Protocol):
+    """What is used of redis-py's client, with types."""
+
+    async def publish(self, channel: str, message: bytes, /) -> int: ...
+    async def ping(self) -> bool: ...
+    def register_script(self, script: str, /) -> AsyncScript: ...
+    async def aclose(self, close_connection_pool: bool | None = None) -> None: ...
+
+
+class Client:
+    """The connections of one replica to Redis: a pool for commands, one more for what is listened to."""
+
+    def __init__(self, url: str) -> None:
+        never_again = Retry(NoBackoff(), 0)
+        self._pool: BlockingConnectionPool = cast(Any, BlockingConnectionPool).from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=_COMMAND_S,
+            protocol=_PROTOCOL,
+            socket_timeout=_COMMAND_S,
+            socket_connect_timeout=_CONNECT_S,
+            retry=never_again,
+        )
+        self._commands = cast(_Commands, Redis(connection_pool=self._pool))
+        self._listening: Redis = cast(Any, Redis).from_url(
+            url, protocol=_PROTOCOL, socket_timeout=None, socket_connect_timeout=_CONNECT_S, retry=never_again
+        )
+
+    async def close(self) -> None:
+        """Close every connection, also those in use."""
+        await self._listening.aclose(close_connection_pool=True)
+        await self._commands.aclose()
+        await self._pool.disconnect(inuse_connections=True)
+
+    def script(self, text: str) -> "Script":
+        """A Lua script that is loaded into Redis when it is missing there."""
+        return Script(self._commands.register_script(text))
+
+    def listener(self) -> Listener:
+        """A connection of its own for subscriptions; `translated` belongs around its use."""
+        return cast(Listener, cast(Any, self._listening).pubsub())
+
+    async def publish(self, channel: str, payload: bytes) -> None:
+        """Hand a message to whoever listens to the channel now."""
+        with translated():
+            await self._commands.publish(channel, payload)
+
+    async def ping(self) -> None:
+        """Raises RedisUnavailable when Redis does not answer."""
+        with translated():
+            await self._commands.ping()
+
+
+class Script:
+    """One Lua script; running it is atomic."""
+
+    def __init__(self, script: AsyncScript) -> None:
+        self._script = script
+
+    async def __call__(self, keys: Sequence[str], *arguments: str | bytes | int | float) -> Any:
+        """Run it once.
+
+        Raises:
+            RedisUnavailable: it may or may not have run.
+        """
+        with translated():
+            return await self._script(keys=keys, args=arguments)
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Let whatever redis-py and the socket below it raise go on as RedisUnavailable."""
+    try:
+        yield
+    except (RedisError, OSError) as error:  # TimeoutError is an OSError
+        raise RedisUnavailable("Redis does not answer", retry_after_s=1.0) from error

@@ -1,0 +1,108 @@
+"""What an event looks like on a Redis channel, and which messages are believed.
+
+The channel names the tenant, the payload names it again, and a MAC over both shows that a replica of ours wrote it:
+whoever can merely publish in this Redis can neither forge an event nor carry one over to another tenant.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from gateway.domain.events import CatalogMoved, Event, KeyChanged, SessionEnded, TenantRemoved
+from gateway.domain.identifiers import KeyId, TenantId
+
+_MAC_BYTES = 16
+
+
+class MessageRefused(Exception):
+    """A message that no replica of this namespace can have written."""
+
+
+class Envelope:
+    """Seals events of one namespace and opens what comes back."""
+
+    def __init__(self, *, namespace: str, secret: bytes) -> None:
+        self._prefix = f"{namespace}:t:"
+        self._suffix = ":events"
+        self._secret = secret
+
+    @property
+    def pattern(self) -> str:
+        """The glob that covers the event channels of all tenants."""
+        literal = "".join(f"\\{character}" if character in "*?[]^\\" else character for character in self._prefix)
+        return f"{literal}*{self._suffix}"
+
+    def seal(self, event: Event) -> tuple[str, bytes]:
+        """The channel an event belongs on, and its bytes."""
+        channel = f"{self._prefix}{event.tenant}{self._suffix}"
+        payload = json.dumps({"tenant": event.tenant, **_fields_of(event)}, separators=(",", ":")).encode()
+        return channel, self._mac(channel.encode(), payload) + payload
+
+    def open(self, channel: bytes, message: bytes) -> Event | None:
+        """The event in a message; None for a kind that only newer replicas know.
+
+        Raises:
+            MessageRefused: the MAC, the tenant or the form is wrong.
+        """
+        mac, payload = message[:_MAC_BYTES], message[_MAC_BYTES:]
+        if not hmac.compare_digest(mac, self._mac(channel, payload)):
+            raise MessageRefused("mac")
+        try:
+            fields: object = json.loads(payload)
+        except ValueError as error:
+            raise MessageRefused("form") from error
+        if not isinstance(fields, dict):
+            raise MessageRefused("form")
+        return self._read(channel, cast(dict[str, object], fields))
+
+    def _read(self, channel: bytes, fields: Mapping[str, object]) -> Event | None:
+        tenant = fields.get("tenant")
+        if not isinstance(tenant, str) or channel != f"{self._prefix}{tenant}{self._suffix}".encode():
+            raise MessageRefused("tenant")
+        try:
+            return _event_of(TenantId(tenant), fields)
+        except (KeyError, TypeError) as error:
+            raise MessageRefused("form") from error
+
+    def _mac(self, channel: bytes, payload: bytes) -> bytes:
+        return hmac.digest(self._secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
+
+
+def _fields_of(event: Event) -> dict[str, object]:
+    match event:
+        case CatalogMoved(revision=revision):
+            return {"kind": "catalog_moved", "revision": revision}
+        case KeyChanged(key=key):
+            return {"kind": "key_changed", "key": key}
+        case SessionEnded(session=session):
+            return {"kind": "session_ended", "session": session}
+        case TenantRemoved():
+            return {"kind": "tenant_removed"}
+
+
+def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
+    match fields["kind"]:
+        case "catalog_moved":
+            return CatalogMoved(tenant=tenant, revision=_number(fields["revision"]))
+        case "key_changed":
+            return KeyChanged(tenant=tenant, key=KeyId(_text(fields["key"])))
+        case "session_ended":
+            return SessionEnded(tenant=tenant, session=_text(fields["session"]))
+        case "tenant_removed":
+            return TenantRemoved(tenant=tenant)
+        case _:
+            return None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("not a whole number")
+    return value

@@ -1,0 +1,1 @@
+"""Every read and change of durable truth, as verbs, one module per noun."""

@@ -1,0 +1,179 @@
+"""Imports: a document becomes a source with tools, whole or not at all.
+
+Fetching and compiling happen before the transaction; inside it, under the tenant's row, names and room are checked
+against what is stored at that moment.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from gateway.catalog.catalog import Author, Catalog, Change, Db, change
+from gateway.catalog.compiling import Content, compile_source, read_content
+from gateway.catalog.drafts import (
+    PreparedImport,
+    SourceDraft,
+    check_credentials,
+    check_exposure,
+    clean_report,
+    compose_source,
+    detail_of,
+    draft_of,
+    encode_operations,
+    succeed_source,
+)
+from gateway.catalog.names import refuse_taken
+from gateway.catalog.reports import encode_report, judge_policy
+from gateway.catalog.sources import find_source
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.identifiers import SourceId, TenantId, new_source_id
+from gateway.domain.policy import Policy
+from gateway.domain.sources import (
+    ImportReport,
+    Source,
+)
+from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken
+from gateway.openapi.compile import ImportOptions
+from gateway.store import operations, policies, secrets, sources
+
+_OWN_ORIGIN = "source:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import led to; a dry run has no source."""
+
+    source: Source | None
+    report: ImportReport
+
+
+async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, *, by: Author) -> Imported:
+    """A new source with its tools, or with `dry_run` the report alone.
+
+    Raises:
+        InvalidDocument: the document cannot be read.
+        InvalidBody: a credential is for a scheme that the document does not declare.
+        NameTaken: the source's name or names of tools are others'; nothing was stored.
+        LimitExceeded: the tenant may not have so many tools.
+        FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
+    """
+    check_exposure(draft)
+    content = await read_content(catalog, document=draft.document, url=draft.url)
+    ready = await _compile(catalog, draft, content, known_names={}, source=new_source_id())
+    if draft.dry_run:
+        async with catalog.store.transaction(tenant) as db:
+            await _refuse_source_name(tenant, db, draft.name)
+            return Imported(source=None, report=await _check(tenant, db, ready, own=None))
+    entry = Change(action="source.create", target=draft.name, detail=detail_of(ready))
+    async with change(tenant, catalog, entry, by=by) as db:
+        await _refuse_source_name(tenant, db, draft.name)
+        report = await _check(tenant, db, ready, own=None)
+        source = compose_source(tenant, ready)
+        await sources.insert(source, db)
+        await _store(tenant, catalog, ready, source, report, db=db)
+    return Imported(source=source, report=report)
+
+
+async def update_source(
+    tenant: TenantId,
+    catalog: Catalog,
+    name: str,
+    revise: Callable[[SourceDraft], SourceDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Imported:
+    """The source with another document or other options, active at once; operations that stay keep their names.
+
+    Raises:
+        NotFound: the tenant has no such source.
+        PreconditionFailed: it is another version than expected.
+        Conflict: it was changed at the same time; nothing was stored.
+        InvalidDocument, InvalidBody, NameTaken, LimitExceeded, UpstreamError: as for an import.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        current = await find_source(tenant, db, name)
+        check_version(current, expected)
+        names = await operations.known_names(tenant, db, current.id)
+        stored = await sources.document(tenant, db, current.id, current.active_version)
+    draft = revise(draft_of(current))
+    check_exposure(draft)
+    content = Content(document=stored or b"", url=current.url)
+    if draft.document is not None or draft.url is not None:
+        content = await read_content(catalog, document=draft.document, url=draft.url)
+    kept: Mapping[str, str] = names if draft.prefix == current.prefix else {}
+    ready = await _compile(catalog, draft, content, known_names=kept, source=current.id)
+    return await _replace(tenant, catalog, ready, current, by=by)
+
+
+async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, seen: Source, *, by: Author) -> Imported:
+    if ready.draft.dry_run:
+        async with catalog.store.transaction(tenant) as db:
+            return Imported(source=None, report=await _check(tenant, db, ready, own=seen))
+    entry = Change(action="source.update", target=seen.name, detail=detail_of(ready))
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_source(tenant, db, seen.id)
+        if current.version != seen.version:
+            raise Conflict("the source was changed at the same time; read it again")
+        report = await _check(tenant, db, ready, own=current)
+        source = succeed_source(current, ready)
+        await operations.remove_all(tenant, db, source.id)
+        await sources.save(source, db)
+        await _store(tenant, catalog, ready, source, report, db=db)
+        source = await find_source(tenant, db, source.id)
+    return Imported(source=source, report=report)
+
+
+async def _compile(
+    catalog: Catalog, draft: SourceDraft, content: Content, *, known_names: Mapping[str, str], source: SourceId
+) -> PreparedImport:
+    options = ImportOptions(
+        base_url=draft.base_url, prefix=draft.prefix, document_url=content.url, known_names=known_names
+    )
+    compilation = await compile_source(catalog, content, options)
+    check_credentials(draft.credentials or {}, compilation)
+    stored = await anyio.to_thread.run_sync(encode_operations, source, compilation)
+    return PreparedImport(draft=draft, content=content, compilation=compilation, source=source, operations=stored)
+
+
+async def _check(tenant: TenantId, db: Db, ready: PreparedImport, *, own: Source | None) -> ImportReport:
+    """The report, once nothing that is stored stands against the import."""
+    owners = await operations.names(tenant, db)
+    if own is not None:
+        owners = {name: owner for name, owner in owners.items() if owner != f"{_OWN_ORIGIN}{own.name}"}
+    policy = await policies.get(tenant, db)
+    refuse_taken(ready.compilation, owners, source=ready.draft.name)
+    _check_room(policy, len(owners), len(ready.compilation.operations))
+    return clean_report(judge_policy(ready.compilation, policy))
+
+
+async def _store(
+    tenant: TenantId, catalog: Catalog, ready: PreparedImport, source: Source, report: ImportReport, *, db: Db
+) -> None:
+    await sources.insert_version(
+        tenant,
+        db,
+        source=source.id,
+        number=source.active_version,
+        document=ready.content.document,
+        report=encode_report(report),
+    )
+    await operations.insert_all(tenant, db, ready.operations)
+    if ready.draft.credentials is None:
+        return
+    await secrets.remove_all(tenant, db, source.id)
+    for scheme, credential in ready.draft.credentials.items():
+        await secrets.save(tenant, db, catalog.sealer, source=source.id, scheme=scheme, credential=credential)
+
+
+async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
+    if await sources.get(tenant, db, name) is not None:
+        conflict = NameConflict(name=name, owner=f"{_OWN_ORIGIN}{name}")
+        raise NameTaken(f"there is a source {name} already", conflicts=[conflict])
+
+
+def _check_room(policy: Policy, others: int, wanted: int) -> None:
+    allowed = policy.limits.primitives
+    if others + wanted > allowed:
+        raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")

@@ -1,0 +1,189 @@
+"""API keys of a tenant: minted, read, changed, rotated, revoked, deleted; the text of a key is returned once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from gateway.catalog.catalog import Author, Catalog, Change, Db, announce, change
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.events import KeyChanged
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Key, MintedKey, Scope, mint_key
+from gateway.errors import Conflict, Fault, InvalidBody, NotFound, NotYetSupported
+from gateway.store import keys
+
+_DEFAULT_PROFILE = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyDraft:
+    """What is wanted of a new key."""
+
+    name: str
+    scopes: frozenset[Scope]
+    profile: str | None = None
+    subject: str | None = None
+    expires_at: datetime | None = None
+
+
+async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by: Author) -> tuple[Key, MintedKey]:
+    """A new key, and the only sight of its text.
+
+    Raises:
+        InvalidBody: the scopes exclude each other, or it would have ended already.
+        NotYetSupported: it is bound to a profile other than `default`.
+        NotFound: the tenant is gone.
+    """
+    _check_draft(draft)
+    minted = mint_key(catalog.environment)
+    now = datetime.now(UTC)
+    key = Key(
+        tenant=tenant,
+        id=minted.id,
+        name=draft.name,
+        scopes=draft.scopes,
+        subject=draft.subject or minted.id,
+        profile=draft.profile,
+        digest=catalog.digest(minted.text),
+        created_at=now,
+        expires_at=draft.expires_at,
+        revoked_at=None,
+        version=1,
+    )
+    detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
+    async with change(tenant, catalog, Change(action="key.create", target=key.id, detail=detail), by=by) as db:
+        await keys.insert(key, db)
+    return key, minted
+
+
+async def get_key(tenant: TenantId, catalog: Catalog, key: KeyId) -> Key:
+    """The key of this id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _get(tenant, db, key)
+
+
+async def page_keys(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Key]:
+    """The tenant's keys in order of ids."""
+    async with catalog.store.transaction(tenant) as db:
+        return await keys.page(tenant, db, after=after, limit=limit)
+
+
+async def update_key(
+    tenant: TenantId,
+    catalog: Catalog,
+    key: KeyId,
+    revise: Callable[[Key], Key],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Key:
+    """The key with another name or end.
+
+    Raises:
+        NotFound: the tenant has none of this id.
+        InvalidBody: it would have ended already.
+        PreconditionFailed: it is another version than expected.
+    """
+
+    def checked(current: Key) -> Key:
+        revised = revise(current)
+        if revised.expires_at != current.expires_at:
+            _check_end(revised.expires_at)
+        return revised
+
+    return await _save(tenant, catalog, Change(action="key.update", target=key), checked, by=by, expected=expected)
+
+
+async def rotate_key(
+    tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None
+) -> tuple[Key, MintedKey]:
+    """The key with a new secret, same id and subject; the old text ends, the new one is seen here only.
+
+    Raises:
+        NotFound: the tenant has none of this id.
+        Conflict: it was revoked.
+        PreconditionFailed: it is another version than expected.
+    """
+    minted = mint_key(catalog.environment, key=key)
+
+    def renew(current: Key) -> Key:
+        if current.revoked_at is not None:
+            raise Conflict("the key was revoked; create another")
+        return replace(current, digest=catalog.digest(minted.text))
+
+    entry = Change(action="key.rotate", target=key)
+    return await _save(tenant, catalog, entry, renew, by=by, expected=expected), minted
+
+
+async def revoke_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None) -> Key:
+    """The key, ended for good; doing it again changes nothing about when.
+
+    Raises:
+        NotFound: the tenant has none of this id.
+        PreconditionFailed: it is another version than expected.
+    """
+
+    def end(current: Key) -> Key:
+        return replace(current, revoked_at=current.revoked_at or datetime.now(UTC))
+
+    return await _save(tenant, catalog, Change(action="key.revoke", target=key), end, by=by, expected=expected)
+
+
+async def delete_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None) -> None:
+    """Forget the key.
+
+    Raises:
+        NotFound: the tenant has none of this id.
+        PreconditionFailed: it is another version than expected.
+    """
+    async with change(tenant, catalog, Change(action="key.delete", target=key), by=by) as db:
+        check_version(await _get(tenant, db, key), expected)
+        await keys.remove(tenant, db, key)
+    await announce(catalog, KeyChanged(tenant=tenant, key=key))
+
+
+async def _save(
+    tenant: TenantId,
+    catalog: Catalog,
+    entry: Change,
+    revise: Callable[[Key], Key],
+    *,
+    by: Author,
+    expected: Expected,
+) -> Key:
+    key = KeyId(entry.target)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _get(tenant, db, key)
+        check_version(current, expected)
+        revised = revise(current)
+        await keys.save(revised, db)
+        saved = await _get(tenant, db, key)
+    await announce(catalog, KeyChanged(tenant=tenant, key=key))
+    return saved
+
+
+async def _get(tenant: TenantId, db: Db, key: KeyId) -> Key:
+    found = await keys.get(tenant, db, key)
+    if found is None:
+        raise NotFound("no such key")
+    return found
+
+
+def _check_draft(draft: KeyDraft) -> None:
+    if draft.scopes >= {Scope.MCP, Scope.APPROVE}:
+        fault = Fault(pointer="/scopes", reason="mcp and approve exclude each other: nobody approves own calls")
+        raise InvalidBody(f"scopes: {fault.reason}", faults=[fault])
+    if draft.profile not in {None, _DEFAULT_PROFILE}:
+        fault = Fault(pointer="/profile", reason="profiles other than default do not exist yet")
+        raise NotYetSupported(f"profile: {fault.reason}", faults=[fault])
+    _check_end(draft.expires_at)
+
+
+def _check_end(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        fault = Fault(pointer="/expires_at", reason="must be in the future")
+        raise InvalidBody(f"expires_at: {fault.reason}", faults=[fault])

@@ -1,0 +1,43 @@
+"""Whether the names an import wants are free, and which prefix would make them so."""
+
+import re
+from collections.abc import Collection, Mapping
+from itertools import count
+
+from gateway.domain.sources import Compilation
+from gateway.errors import NameConflict, NameTaken
+from gateway.openapi.naming import RESERVED
+
+_BUILTIN = "builtin"
+_FOREIGN = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST_STEM = 24
+_MAX_SHOWN = 100
+
+
+def refuse_taken(compilation: Compilation, owners: Mapping[str, str], *, source: str) -> None:
+    """Nothing, when every tool name of the import is free.
+
+    Raises:
+        NameTaken: some are not; it carries a prefix that would avoid every clash.
+    """
+    conflicts = [
+        NameConflict(name=name, owner=_BUILTIN if name in RESERVED else owners[name])
+        for name in sorted(operation.tool for operation in compilation.operations)
+        if name in RESERVED or name in owners
+    ]
+    if not conflicts:
+        return
+    prefix = find_prefix(source, RESERVED.union(owners))
+    words = "1 tool name is" if len(conflicts) == 1 else f"{len(conflicts)} tool names are"
+    raise NameTaken(
+        f"{words} taken, first {conflicts[0].name} by {conflicts[0].owner}; the prefix {prefix} would avoid that",
+        conflicts=conflicts[:_MAX_SHOWN],
+        suggested_prefix=prefix,
+    )
+
+
+def find_prefix(source: str, taken: Collection[str]) -> str:
+    """A prefix made of the source's name with which no taken name begins, so that nothing under it can clash."""
+    stem = _FOREIGN.sub("_", source).strip("_")[:_LONGEST_STEM] or "api"
+    candidates = (stem if number == 1 else f"{stem}_{number}" for number in count(1))
+    return next(prefix for prefix in candidates if not any(name.startswith(f"{prefix}_") for name in taken))

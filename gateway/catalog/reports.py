@@ -1,0 +1,32 @@
+"""The stored form of an import report, and what the gateway adds to it: a word on the tenant's policy."""
+
+from dataclasses import replace
+
+import msgspec
+
+from gateway.domain.policy import Decision, Policy, Safety
+from gateway.domain.sources import Compilation, ImportReport
+
+_decode = msgspec.json.Decoder(ImportReport).decode
+
+
+def encode_report(report: ImportReport) -> bytes:
+    """The report as it is stored."""
+    return msgspec.json.encode(report)
+
+
+def decode_report(stored: bytes) -> ImportReport:
+    """The report that was stored."""
+    return _decode(stored)
+
+
+def judge_policy(compilation: Compilation, policy: Policy) -> ImportReport:
+    """The report, with a warning for each level of more than reading that the tenant's policy lets run unasked."""
+    warnings = [
+        f"policy: {count} {level} {'tool runs' if count == 1 else 'tools run'} without asking anybody;"
+        " the tenant's policy can deny them"
+        for level in (Safety.MODERATE, Safety.DANGEROUS)
+        if policy.decision_for(level) is Decision.ALLOW
+        and (count := sum(operation.safety is level for operation in compilation.operations))
+    ]
+    return replace(compilation.report, warnings=(*compilation.report.warnings, *warnings))

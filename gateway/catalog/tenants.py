@@ -1,0 +1,110 @@
+"""Tenants: created, read, renamed and removed by operators."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from gateway.catalog.catalog import Author, Catalog, Change, Db, announce, change, record
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.events import TenantRemoved
+from gateway.domain.identifiers import TenantId, new_tenant_id
+from gateway.domain.tenants import SLUG, Tenant
+from gateway.errors import NameConflict, NameTaken, NotFound
+from gateway.store import tenants
+
+log = structlog.get_logger(__name__)
+
+
+async def create_tenant(catalog: Catalog, slug: str, name: str, *, by: Author) -> Tenant:
+    """A new tenant with nothing in it.
+
+    Raises:
+        NameTaken: the slug is another tenant's.
+    """
+    tenant = Tenant(id=new_tenant_id(), slug=slug, name=name, revision=1, created_at=datetime.now(UTC))
+    entry = Change(action="tenant.create", target=slug)
+    try:
+        async with catalog.store.transaction(tenant.id) as db:
+            await tenants.insert(tenant, db)
+            await record(tenant.id, catalog, entry, db=db, by=by, revision=tenant.revision)
+    except NameTaken:
+        conflict = NameConflict(name=slug, owner=f"tenant:{slug}")
+        raise NameTaken(f"the slug {slug} is taken", conflicts=[conflict]) from None
+    return tenant
+
+
+async def find_tenant(catalog: Catalog, slug_or_id: str) -> Tenant:
+    """The tenant of this slug or id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if slug_or_id.startswith("ten_"):
+        return await get_tenant(TenantId(slug_or_id), catalog)
+    found = None
+    if SLUG.fullmatch(slug_or_id):
+        async with catalog.store.unscoped() as db:
+            found = await tenants.find(db, slug_or_id)
+    if found is None:
+        raise NotFound("no such tenant")
+    return found
+
+
+async def get_tenant(tenant: TenantId, catalog: Catalog) -> Tenant:
+    """The tenant of this id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _get(tenant, db)
+
+
+async def page_tenants(catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Tenant]:
+    """Tenants in order of slugs, for operators."""
+    async with catalog.store.unscoped() as db:
+        return await tenants.page(db, after=after, limit=limit)
+
+
+async def rename_tenant(
+    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+) -> Tenant:
+    """The tenant under another name for people; its slug stays.
+
+    Raises:
+        NotFound: the tenant is gone.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="tenant.rename", target=tenant)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _get(tenant, db)
+        check_version(replace(current, revision=current.revision - 1), expected)
+        entry.target, entry.detail = current.slug, {"name": name}
+        await tenants.rename(tenant, db, name)
+    return replace(current, name=name)
+
+
+async def remove_tenant(tenant: TenantId, catalog: Catalog, *, by: Author, expected: Expected = None) -> None:
+    """Remove the tenant with everything that is its own but its audit trail.
+
+    Raises:
+        NotFound: the tenant is gone.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="tenant.delete", target=tenant)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _get(tenant, db)
+        check_version(replace(current, revision=current.revision - 1), expected)
+        entry.target = current.slug
+        await tenants.remove(tenant, db)
+    log.info("tenant_removed", tenant=tenant, slug=current.slug, principal=by.caller.name)
+    await announce(catalog, TenantRemoved(tenant=tenant))
+
+
+async def _get(tenant: TenantId, db: Db) -> Tenant:
+    found = await tenants.get(tenant, db)
+    if found is None:
+        raise NotFound("no such tenant")
+    return found

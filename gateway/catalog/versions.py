@@ -1,0 +1,42 @@
+"""Which version of an object a change is meant for: the tag a client was shown, and the ones it demands."""
+
+import hashlib
+
+from gateway.domain.keys import Key
+from gateway.domain.policy import Policy
+from gateway.domain.sources import Source
+from gateway.domain.tenants import Tenant
+from gateway.domain.tools import Tool
+from gateway.errors import PreconditionFailed
+
+Expected = frozenset[str] | None
+"""The tags one of which must be current; None demands nothing, `*` any version."""
+
+ANY = "*"
+
+
+def tag_of(thing: Tenant | Key | Source | Policy | Tool) -> str:
+    """The version of an object as an opaque word; a deleted and recreated object has another."""
+    match thing:
+        case Tenant():
+            return f"{thing.id}.{thing.revision}"
+        case Key():
+            return f"{thing.id}.{thing.version}"
+        case Source():
+            return f"{thing.id}.{thing.version}"
+        case Policy():
+            return f"policy.{thing.version}"
+        case Tool():
+            content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
+            return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+
+
+def check_version(thing: Tenant | Key | Source | Policy, expected: Expected) -> None:
+    """Nothing, when this is a version the change was meant for.
+
+    Raises:
+        PreconditionFailed: it is another one.
+    """
+    if expected is None or ANY in expected or tag_of(thing) in expected:
+        return
+    raise PreconditionFailed("the object has changed since; read it again")

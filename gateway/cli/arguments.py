@@ -1,0 +1,112 @@
+"""Tool arguments as they are typed: `name=value`, read as JSON where the tool's schema expects that kind of value."""
+
+import json
+from collections.abc import Sequence
+from typing import NoReturn
+
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_list, as_object, as_objects, is_object, pick
+
+_KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_DEPTH = 16
+
+
+def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) -> JsonObject:
+    """The arguments of a call: those of `--args`, then each `name=value`.
+
+    Raises:
+        Failure: one has another form, or is given twice.
+    """
+    arguments = _parse_whole(whole)
+    for text in given:
+        name, equals, raw = text.partition("=")
+        if not equals or not name:
+            raise Failure(f"{text!r} is no argument: write NAME=VALUE", Exit.USAGE)
+        if name in arguments:
+            raise Failure(f"argument {name!r} is given twice", Exit.USAGE)
+        arguments[name] = parse_value(raw, pick(schema, "properties", name), root=schema)
+    return arguments
+
+
+def parse_value(raw: str, schema: object, *, root: object) -> object:
+    """The text as JSON when that is a value of a kind the schema allows, else the text itself."""
+    try:
+        value: object = _load(raw)
+    except ValueError:
+        return raw
+    return value if kinds_of(value) & allowed_kinds(schema, root=root) else raw
+
+
+def kinds_of(value: object) -> frozenset[str]:
+    """The JSON Schema types a value has."""
+    match value:
+        case None:
+            return frozenset({"null"})
+        case bool():
+            return frozenset({"boolean"})
+        case int():
+            return frozenset({"integer", "number"})
+        case float():
+            return frozenset({"integer", "number"} if value.is_integer() else {"number"})
+        case str():
+            return frozenset({"string"})
+        case list():
+            return frozenset({"array"})
+        case _:
+            return frozenset({"object"})
+
+
+def allowed_kinds(schema: object, *, root: object, depth: int = 0) -> frozenset[str]:
+    """The types a schema allows, as far as they can be told without judging values; all of them if it does not say."""
+    if depth > _DEPTH:
+        return _KINDS
+    target = _follow(schema, root)
+    kinds = _named_kinds(target)
+    for keyword in ("anyOf", "oneOf"):
+        if branches := as_list(target.get(keyword)):
+            either = [allowed_kinds(branch, root=root, depth=depth + 1) for branch in branches]
+            kinds &= frozenset[str]().union(*either)
+    for branch in as_objects(target.get("allOf")):
+        kinds &= allowed_kinds(branch, root=root, depth=depth + 1)
+    return kinds
+
+
+def _named_kinds(schema: JsonObject) -> frozenset[str]:
+    named = schema.get("type")
+    if named is not None:
+        return frozenset(kind for kind in (as_list(named) or [named]) if isinstance(kind, str))
+    if "const" in schema or "enum" in schema:
+        values = [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
+        return frozenset[str]().union(*(kinds_of(value) for value in values))
+    return _KINDS
+
+
+def _follow(schema: object, root: object) -> JsonObject:
+    target = as_object(schema)
+    for _ in range(_DEPTH):
+        reference = target.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        steps = (step.replace("~1", "/").replace("~0", "~") for step in reference[2:].split("/"))
+        target = as_object(pick(root, *steps))
+    return target
+
+
+def _parse_whole(whole: str | None) -> JsonObject:
+    if whole is None:
+        return {}
+    try:
+        value = _load(whole)
+    except ValueError as error:
+        raise Failure(f"--args is no JSON: {error}", Exit.USAGE) from None
+    if not is_object(value):
+        raise Failure("--args must be a JSON object", Exit.USAGE)
+    return value
+
+
+def _load(text: str) -> object:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)

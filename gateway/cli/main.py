@@ -1,0 +1,97 @@
+"""The command `gateway`: what it can do, and how it ends."""
+
+import io
+import logging
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import NoReturn
+
+import click
+
+from gateway.cli.exits import Exit, describe_exits
+from gateway.cli.failures import Failure
+from gateway.cli.lazy import LazyGroup
+from gateway.cli.options import json_option, key_option, tenant_option, url_option
+
+_COMMANDS = {
+    "try": ("gateway.cli.trial:try_document", "Serve a document as tools, from nothing, until Ctrl-C."),
+    "serve": ("gateway.cli.serving:serve_gateway", "Run the gateway."),
+    "migrate": ("gateway.cli.serving:migrate_database", "Bring the database to this version."),
+    "tenant": ("gateway.cli.tenants:tenant", "List, show, create, rename and delete tenants."),
+    "key": ("gateway.cli.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
+    "source": ("gateway.cli.sources:source", "Import OpenAPI documents and read their reports."),
+    "tool": ("gateway.cli.tools:tool", "List and show the tools a tenant has."),
+    "policy": ("gateway.cli.policies:policy", "Show and set what calls need, and the tenant's limits."),
+    "audit": ("gateway.cli.trail:audit", "Read a tenant's audit trail."),
+    "call": ("gateway.cli.calling:call_tool", "Call a tool through MCP."),
+    "completion": ("gateway.cli.completions:print_completion", "Print the completion script of a shell."),
+}
+
+_HELP = "An MCP gateway: a tenant's OpenAPI documents as tools behind one URL."
+_EPILOG = f"""\b
+Environment:
+  GATEWAY_URL           where the gateway is (http://127.0.0.1:8080)
+  GATEWAY_TENANT        the tenant, where a command has --tenant
+  GATEWAY_KEY           the tenant's key for `call`
+  GATEWAY_OPERATOR_KEY  the operator's key; on this machine the one in the data folder is found
+
+\b
+Exit codes:
+{describe_exits()}
+"""
+
+gateway: click.Group = LazyGroup(name="gateway", lazy=_COMMANDS, help=_HELP, epilog=_EPILOG)
+for _option in (json_option, key_option, tenant_option, url_option):
+    gateway = _option(gateway)
+
+
+def _print_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or context.resilient_parsing:
+        return
+    try:
+        click.echo(f"gateway {version('gateway')}")
+    except PackageNotFoundError:
+        click.echo("gateway, run from its source folder")
+    context.exit()
+
+
+gateway.params.append(
+    click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Show the version and exit.",
+    )
+)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code; nothing ends in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what came over the wire may hold what no encoding has
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        ended: object = gateway.main(prog_name="gateway", standalone_mode=False)
+    except Failure as failure:
+        failure.show()
+        return failure.exit_code
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except click.Abort:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        logging.getLogger("gateway.cli").debug("command_failed", exc_info=True)
+        Failure(_describe(error)).show()
+        return Exit.FAILED
+    return ended if isinstance(ended, int) else Exit.OK
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, OSError) else f"unexpected {type(error).__name__}: {error}"

@@ -1,0 +1,78 @@
+"""Where the gateway is and what this person may show there: URLs, the operator key, a tenant's key."""
+
+import ipaddress
+import os
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_FOLDER = Path(".gateway")
+OPERATOR_KEY_FILE = "operator-key"
+
+
+def check_url(url: str) -> str:
+    """The URL without a trailing slash.
+
+    Raises:
+        Failure: it is no http or https URL.
+    """
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise Failure(f"{url!r} is no http or https URL", Exit.USAGE)
+    return url.rstrip("/")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL names this machine itself."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def mcp_url(url: str, tenant: str) -> str:
+    """The URL of a tenant that an MCP client is pointed at."""
+    return f"{url}/t/{quote(tenant, safe='')}/mcp"
+
+
+def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
+    """The key for the admin API: given, the operator's from the environment or, on this machine, from its file.
+
+    Raises:
+        Failure: there is none; the message says how to give one.
+    """
+    key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_operator_key(url, folder)
+    key = key or os.environ.get("GATEWAY_KEY")
+    if not key:
+        hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
+        raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", Exit.DENIED)
+    return check_key(key)
+
+
+def check_key(key: str) -> str:
+    """The key without surrounding space.
+
+    Raises:
+        Failure: it cannot stand in a header.
+    """
+    key = key.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise Failure("the key holds characters that no key has", Exit.USAGE)
+    return key
+
+
+def _read_operator_key(url: str, folder: Path) -> str | None:
+    if not is_loopback(url):
+        return None
+    try:
+        return (folder / OPERATOR_KEY_FILE).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,78 @@
+"""`gateway policy`: what calls of each safety level need, and how much a tenant may use."""
+
+from dataclasses import fields
+
+import click
+
+from gateway.cli.desk import Desk, at_tenant
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_object, text_at
+from gateway.cli.tables import render_pairs
+from gateway.domain.policy import Decision, Limits, Safety
+
+_LEVELS = tuple(level.value for level in Safety)
+_LIMITS = tuple(field.name for field in fields(Limits))
+_DECISION = click.Choice([decision.value for decision in Decision])
+
+
+@click.group()
+def policy() -> None:
+    """Show and set what calls need, and the tenant's limits."""
+
+
+@policy.command("show")
+@at_tenant
+def show_policy(desk: Desk) -> None:
+    """Show a tenant's policy."""
+    found = desk.admin.get(desk.tenant_path("policy"))
+    desk.show(found, lambda: _describe(found))
+
+
+@policy.command("set")
+@click.option("--safe", type=_DECISION, help="What a call that only reads needs.")
+@click.option("--moderate", type=_DECISION, help="What a call that changes something needs.")
+@click.option("--dangerous", type=_DECISION, help="What a call that deletes something needs.")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(_LIMITS)}.")
+@at_tenant
+def set_policy(
+    desk: Desk, safe: str | None, moderate: str | None, dangerous: str | None, limits: tuple[str, ...]
+) -> None:
+    """Change what is given; the rest of the policy stays as it is."""
+    given = {"safe": safe, "moderate": moderate, "dangerous": dangerous}
+    decisions = {level: decision for level, decision in given.items() if decision is not None}
+    changed_limits = parse_limits(limits)
+    if not decisions and not changed_limits:
+        raise Failure("nothing to change: give --safe, --moderate, --dangerous or --limit", Exit.USAGE)
+    current, tag = desk.admin.get_with_tag(desk.tenant_path("policy"))
+    wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
+    wanted |= {**decisions, "limits": as_object(current.get("limits")) | changed_limits}
+    stored = desk.admin.send("PUT", desk.tenant_path("policy"), wanted, if_match=tag)
+    desk.show(stored, lambda: _describe(stored))
+
+
+def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
+    """The limits written as NAME=NUMBER.
+
+    Raises:
+        Failure: a name that is no limit, or a value that is no number.
+    """
+    limits: dict[str, float | int] = {}
+    for text in given:
+        name, equals, raw = text.partition("=")
+        if not equals or name not in _LIMITS:
+            raise Failure(f"--limit {text}: the limits are {', '.join(_LIMITS)}, written NAME=NUMBER", Exit.USAGE)
+        limits[name] = _number(text, raw)
+    return limits
+
+
+def _number(text: str, raw: str) -> float | int:
+    try:
+        return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
+    except ValueError:
+        raise Failure(f"--limit {text}: {raw!r} is no number", Exit.USAGE) from None
+
+
+def _describe(found: JsonObject) -> str:
+    decisions = [(level, text_at(found, level)) for level in _LEVELS]
+    return render_pairs(decisions + [(name, text_at(found, "limits", name)) for name in _LIMITS])

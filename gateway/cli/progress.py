@@ -1,0 +1,71 @@
+"""What a long command is doing right now: the stage and the time it takes, on standard error."""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+_SIGNS = "|/-\\"
+_BEAT_S = 0.1
+
+
+class Progress:
+    """Shows one stage after another: a turning sign with the elapsed time on a terminal, one line per stage elsewhere.
+
+    It knows no percentage, because nobody does.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, is_silent: bool = False) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._is_silent = is_silent
+        self._is_terminal = self._stream.isatty()
+        self._stage = ""
+        self._since = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._is_terminal and not self._is_silent:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if kind is None:
+            self._finish_stage()
+        elif self._stage and self._is_terminal:
+            self._write("\r\x1b[K")
+
+    def stage(self, text: str) -> None:
+        """The last stage is over and this one begins."""
+        self._finish_stage()
+        self._stage, self._since = text, time.monotonic()
+        if not self._is_terminal:
+            self._write(f"{text} …\n")
+
+    def finish(self) -> None:
+        """The last stage is over and something else is written now."""
+        self._finish_stage()
+
+    def _finish_stage(self) -> None:
+        if self._stage and self._is_terminal:
+            self._write(f"\r\x1b[K{self._stage} ({self._elapsed()})\n")
+        self._stage = ""
+
+    def _turn(self) -> None:
+        beat = 0
+        while not self._ended.wait(_BEAT_S):
+            beat += 1
+            if self._stage:
+                self._write(f"\r\x1b[K{_SIGNS[beat % len(_SIGNS)]} {self._stage} ({self._elapsed()})")
+
+    def _elapsed(self) -> str:
+        return f"{time.monotonic() - self._since:.1f} s"
+
+    def _write(self, text: str) -> None:
+        if not self._is_silent:
+            self._stream.write(text)
+            self._stream.flush()

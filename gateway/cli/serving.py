@@ -1,0 +1,73 @@
+"""`gateway serve` and `gateway migrate`: running the gateway, and preparing its database."""
+
+import os
+from pathlib import Path
+
+import anyio
+import click
+
+from gateway.app.serve import Running
+from gateway.cli.desk import show
+from gateway.cli.failures import failure_of
+from gateway.cli.hosting import host, read_settings
+from gateway.cli.options import json_option, wants_json
+from gateway.cli.places import OPERATOR_KEY_FILE
+from gateway.cli.tables import render_pairs
+from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import GatewayError
+from gateway.settings import Settings
+from gateway.store.migrate import migrate
+
+
+@click.command("serve")
+@click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
+@json_option
+def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
+
+    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    """
+    given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
+    settings = read_settings(**{name: value for name, value in given.items() if value is not None})
+    as_json = wants_json()
+    host(settings, lambda running: _announce(running, as_json=as_json))
+
+
+@click.command("migrate")
+@json_option
+def migrate_database() -> None:
+    """Bring the database to this version; safe while others do the same."""
+    settings = read_settings()
+    try:
+        applied = list(anyio.run(_migrate, settings))
+    except GatewayError as error:
+        raise failure_of(error) from None
+    text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
+    show({"applied": applied}, lambda: text, as_json=wants_json())
+
+
+async def _migrate(settings: Settings) -> list[str]:
+    url = settings.migration_database_url or settings.database_url
+    if url is not None:
+        return list(await migrate(url.get_secret_value()))
+    async with EmbeddedServers(settings.data_dir) as urls:
+        return list(await migrate(urls.migration_database_url))
+
+
+def _announce(running: Running, *, as_json: bool) -> None:
+    is_new = running.operator_key_is_new
+    facts: dict[str, object] = {"url": running.url, "embedded": running.embedded, "data_dir": str(running.data_dir)}
+    facts |= {"operator_key": running.operator_key} if is_new else {}
+    kept = running.data_dir / OPERATOR_KEY_FILE
+    pairs = [
+        ("gateway", running.url),
+        ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
+        ("operator key", f"{running.operator_key} (shown this once, kept in {kept})" if is_new else _place_of(kept)),
+    ]
+    show(facts, lambda: render_pairs(pairs), as_json=as_json)
+
+
+def _place_of(kept: Path) -> str:
+    return f"kept in {kept}" if kept.is_file() and not os.environ.get("GATEWAY_OPERATOR_KEY") else ""

@@ -1,0 +1,163 @@
+"""`gateway source`: the OpenAPI documents a tenant's tools are imported from."""
+
+from typing import Unpack
+
+import click
+
+from gateway.cli.desk import Desk, at_tenant, confirm
+from gateway.cli.documents import read_document
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_object, text_at
+from gateway.cli.imports import (
+    REPLACED,
+    ImportOptions,
+    Upload,
+    base_url_option,
+    credential_option,
+    expose_option,
+    import_fields,
+    login_option,
+    prefix_option,
+    upload,
+)
+from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.progress import Progress
+from gateway.cli.reports import (
+    dearest,
+    join_parts,
+    render_operations,
+    render_prices,
+    render_reasons,
+    render_totals,
+    render_warnings,
+)
+from gateway.cli.tables import render_pairs, render_table
+
+_NOUN = "sources"
+
+
+@click.group()
+def source() -> None:
+    """Import OpenAPI documents and read their reports."""
+
+
+@source.command("list")
+@limit_option
+@at_tenant
+def list_sources(desk: Desk, limit: int | None) -> None:
+    """List a tenant's sources."""
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    names = ("name", "title", "prefix", "expose", "active_version", "updated_at")
+    rows = [[text_at(item, name) for name in names] for item in items]
+    desk.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
+
+
+@source.command("show")
+@click.argument("name")
+@at_tenant
+def show_source(desk: Desk, name: str) -> None:
+    """Show one source."""
+    found = desk.admin.get(desk.tenant_path(_NOUN, name))
+    desk.show(found, lambda: _describe(found))
+
+
+@source.command("add")
+@click.argument("name")
+@click.argument("spec")
+@base_url_option
+@prefix_option
+@expose_option
+@credential_option
+@login_option
+@click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
+@at_tenant
+def add_source(desk: Desk, name: str, spec: str, dry_run: bool, **options: Unpack[ImportOptions]) -> None:
+    """Import SPEC (a path, a URL, or - for standard input) as source NAME."""
+    body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
+    with Progress(is_silent=desk.as_json) as progress:
+        progress.stage(f"Reading {spec}")
+        document = read_document(spec)
+        request = Upload(method="POST", path=desk.tenant_path(_NOUN), body=body, document=document)
+        answer = upload(desk.admin, progress, request)
+    desk.show(answer, lambda: _render_import(answer, name, "would be" if dry_run else "is"))
+
+
+@source.command("update")
+@click.argument("name")
+@click.argument("spec", required=False)
+@base_url_option
+@prefix_option
+@expose_option
+@credential_option
+@login_option
+@at_tenant
+def update_source(desk: Desk, name: str, spec: str | None, **options: Unpack[ImportOptions]) -> None:
+    """Change a source: another document in SPEC, other options, other credentials."""
+    wanted = import_fields(options)
+    path = desk.tenant_path(_NOUN, name)
+    if spec is not None:
+        answer = _replace(desk, path, spec, wanted)
+    elif wanted:
+        answer = desk.admin.send("PATCH", path, wanted)
+    else:
+        raise Failure("nothing to change: give SPEC or an option", Exit.USAGE)
+    desk.show(answer, lambda: _render_import(answer, name, "is") if "report" in answer else _describe(answer))
+
+
+@source.command("report")
+@click.argument("name")
+@at_tenant
+def report_source(desk: Desk, name: str) -> None:
+    """Show what became of every operation, and what its tools cost a client."""
+    report = desk.admin.get(desk.tenant_path(_NOUN, name, "report"))
+    desk.show(report, lambda: _render_report(desk, name, report))
+
+
+@source.command("delete")
+@click.argument("name")
+@confirm_option
+@at_tenant
+def delete_source(desk: Desk, name: str, yes: bool) -> None:
+    """Delete a source with its tools and credentials."""
+    confirm(f"Delete source {name} with its tools and credentials?", is_sure=yes)
+    desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
+    desk.show({"deleted": name}, lambda: f"deleted {name}")
+
+
+def _replace(desk: Desk, path: str, spec: str, wanted: JsonObject) -> JsonObject:
+    """Import another document under the options the source has, where no other is given."""
+    with Progress(is_silent=desk.as_json) as progress:
+        progress.stage(f"Reading {spec}")
+        document = read_document(spec)
+        current, tag = desk.admin.get_with_tag(path)
+        kept = {name: current[name] for name in REPLACED if current.get(name) is not None}
+        request = Upload(method="PUT", path=path, body=kept | wanted, document=document, if_match=tag)
+        return upload(desk.admin, progress, request)
+
+
+def _describe(found: JsonObject) -> str:
+    names = (
+        "name",
+        "id",
+        "title",
+        "base_url",
+        "prefix",
+        "expose",
+        "url",
+        "credentials",
+        "active_version",
+        "updated_at",
+    )
+    return render_pairs([(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names])
+
+
+def _render_import(answer: JsonObject, name: str, verb: str) -> str:
+    report = as_object(answer.get("report"))
+    return join_parts(f"{name} {verb} imported: {render_totals(report)}", render_reasons(report))
+
+
+def _render_report(desk: Desk, name: str, report: JsonObject) -> str:
+    tools = desk.admin.pages(desk.tenant_path("tools"))
+    prices = dearest(tool.get("definition") for tool in tools if tool.get("source") == name)
+    return join_parts(render_operations(report), render_warnings(report), render_prices(prices), render_totals(report))

@@ -1,0 +1,77 @@
+"""`gateway tenant`: the isolated customers of a gateway."""
+
+import click
+
+from gateway.cli.desk import Desk, at_desk, confirm
+from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.places import mcp_url
+from gateway.cli.rest import path_of
+from gateway.cli.tables import render_pairs, render_table
+
+
+@click.group()
+def tenant() -> None:
+    """List, show, create, rename and delete tenants."""
+
+
+@tenant.command("list")
+@limit_option
+@at_desk
+def list_tenants(desk: Desk, limit: int | None) -> None:
+    """List all tenants."""
+    items = list(desk.admin.pages("/tenants", limit=limit))
+    rows = [(text_at(item, "slug"), text_at(item, "name"), text_at(item, "created_at")) for item in items]
+    desk.show(items, lambda: render_table(("slug", "name", "created"), rows))
+
+
+@tenant.command("show")
+@click.argument("slug")
+@at_desk
+def show_tenant(desk: Desk, slug: str) -> None:
+    """Show one tenant."""
+    found = desk.admin.get(path_of("tenants", slug))
+    desk.show(found, lambda: _describe(desk, found))
+
+
+@tenant.command("create")
+@click.argument("slug")
+@click.option("--name", help="A name for people; default: the slug.")
+@at_desk
+def create_tenant(desk: Desk, slug: str, name: str | None) -> None:
+    """Create a tenant; SLUG stands in its URL."""
+    created = desk.admin.send("POST", "/tenants", {"slug": slug} | ({"name": name} if name else {}))
+    desk.show(created, lambda: _describe(desk, created))
+
+
+@tenant.command("rename")
+@click.argument("slug")
+@click.argument("name")
+@at_desk
+def rename_tenant(desk: Desk, slug: str, name: str) -> None:
+    """Give a tenant another NAME for people; its slug stays."""
+    renamed = desk.admin.send("PATCH", path_of("tenants", slug), {"name": name})
+    desk.show(renamed, lambda: _describe(desk, renamed))
+
+
+@tenant.command("delete")
+@click.argument("slug")
+@confirm_option
+@at_desk
+def delete_tenant(desk: Desk, slug: str, yes: bool) -> None:
+    """Delete a tenant with everything that is its own."""
+    confirm(f"Delete tenant {slug} with its keys, sources and credentials?", is_sure=yes)
+    desk.admin.send("DELETE", path_of("tenants", slug))
+    desk.show({"deleted": slug}, lambda: f"deleted {slug}")
+
+
+def _describe(desk: Desk, found: JsonObject) -> str:
+    slug = text_at(found, "slug")
+    names = ("name", "id", "revision", "created_at")
+    return render_pairs(
+        [
+            ("slug", slug),
+            *((name.removesuffix("_at"), text_at(found, name)) for name in names),
+            ("mcp url", mcp_url(desk.admin.url, slug)),
+        ]
+    )

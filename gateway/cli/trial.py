@@ -1,0 +1,129 @@
+"""`gateway try`: from nothing to a document's tools at a URL, with servers and keys that are gone afterwards."""
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from gateway.app.serve import Running
+from gateway.cli.clients import client_lines, render_clients
+from gateway.cli.desk import show
+from gateway.cli.documents import read_document, source_name
+from gateway.cli.fields import JsonObject, as_object, number_at
+from gateway.cli.hosting import host, local_settings
+from gateway.cli.imports import base_url_option, credential_option, import_fields, login_option, prefix_option
+from gateway.cli.options import json_option, wants_json
+from gateway.cli.places import mcp_url
+from gateway.cli.progress import Progress
+from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant
+from gateway.cli.reach import find_loopback
+from gateway.cli.reports import count_tools, estimate_tokens, join_parts, render_reasons, render_totals
+from gateway.cli.rest import Admin, path_of
+
+_TENANT = "try"
+_KEY_FILE = "try-key"
+
+
+class TrialOptions(TypedDict):
+    """The options of `try` that go into the import."""
+
+    base_url: str | None
+    prefix: str | None
+    credentials: tuple[str, ...]
+    logins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What was made of the document."""
+
+    name: str
+    url: str
+    key: str
+    report: JsonObject
+    reachable: tuple[str, ...]
+
+
+@click.command("try")
+@click.argument("spec")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
+@base_url_option
+@prefix_option
+@credential_option
+@login_option
+@json_option
+def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
+    """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
+
+    Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
+    line for each known client.
+    """
+    as_json = wants_json()
+    document = read_document(spec)
+    fields = import_fields({**options, "expose": None})
+    reachable = find_loopback(document, base_url=options["base_url"])
+    with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
+        settings = local_settings(port=port, folder=folder, reachable=reachable)
+        progress.stage("Starting the gateway with PostgreSQL and Redis of its own")
+
+        def prepare(running: Running) -> None:
+            name = source_name(spec)
+            with Admin(running.url, running.operator_key) as admin:
+                ensure_tenant(admin, _TENANT)
+                path = path_of("tenants", _TENANT, "sources")
+                answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
+                key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
+            progress.finish()
+            _announce(
+                Trial(
+                    name=name,
+                    url=mcp_url(running.url, _TENANT),
+                    key=key,
+                    report=as_object(answer.get("report")),
+                    reachable=reachable,
+                ),
+                as_json=as_json,
+            )
+
+        host(settings, prepare)
+
+
+@contextmanager
+def _folder(given: Path | None) -> Generator[Path]:
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="gateway-try-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _announce(trial: Trial, *, as_json: bool) -> None:
+    size = number_at(trial.report, "tools_list_bytes")
+    facts: JsonObject = {
+        "url": trial.url,
+        "key": trial.key,
+        "tools": count_tools(trial.report),
+        "tools_list_bytes": size,
+        "tools_list_tokens_estimate": estimate_tokens(size),
+        "reachable": list(trial.reachable),
+        "clients": dict(client_lines(trial.name, trial.url, trial.key)),
+        "report": trial.report,
+    }
+    show(facts, lambda: _render(trial), as_json=as_json)
+
+
+def _render(trial: Trial) -> str:
+    allowed = ", ".join(trial.reachable)
+    note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
+    return join_parts(
+        render_totals(trial.report),
+        render_reasons(trial.report),
+        note if trial.reachable else "",
+        render_clients(trial.name, trial.url, trial.key),
+        "Ctrl-C ends it.",
+    )

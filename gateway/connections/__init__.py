@@ -1,0 +1,1 @@
+"""Clients attached to tenants: who is connected, and which registry each sees."""

@@ -1,0 +1,1 @@
+"""The contract of tools, resources and prompts; pure."""

@@ -1,0 +1,39 @@
+"""What names a thing: opaque prefixed ids, minted here and nowhere else."""
+
+import secrets
+from typing import NewType
+
+TenantId = NewType("TenantId", str)
+KeyId = NewType("KeyId", str)
+SourceId = NewType("SourceId", str)
+OperationId = NewType("OperationId", str)
+SecretId = NewType("SecretId", str)
+AuditId = NewType("AuditId", str)
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LENGTH = 20
+
+
+def mint(prefix: str) -> str:
+    """A new id such as `src_4k…`: the prefix and 100 random bits in Crockford's base 32."""
+    return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))}"
+
+
+def new_tenant_id() -> TenantId:
+    return TenantId(mint("ten"))
+
+
+def new_source_id() -> SourceId:
+    return SourceId(mint("src"))
+
+
+def new_operation_id() -> OperationId:
+    return OperationId(mint("opr"))
+
+
+def new_secret_id() -> SecretId:
+    return SecretId(mint("sec"))
+
+
+def new_audit_id() -> AuditId:
+    return AuditId(mint("aud"))

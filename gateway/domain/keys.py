@@ -1,0 +1,72 @@
+"""What an API key looks like: `mcpg_<environment>_<id>_<secret><checksum>`.
+
+The id finds the key, the secret (32 random bytes) proves it, the CRC-32 tells a mistyped key from a wrong one
+without asking the database.
+"""
+
+import re
+import secrets
+import zlib
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from gateway.domain.identifiers import KeyId, TenantId, mint
+
+_FORM = re.compile(r"mcpg_[a-z]{2,12}_(?P<id>[0-9a-z]{20})_[A-Za-z0-9-]{43}(?P<crc>[0-9a-f]{8})")
+
+
+class Scope(StrEnum):
+    """What a key may be used for."""
+
+    MCP = "mcp"
+    ADMIN = "admin"
+    APPROVE = "approve"
+    AUDIT = "audit"
+    PROVIDE = "provide"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A tenant's API key as it is stored: everything but the secret, which only its digest stands for."""
+
+    tenant: TenantId
+    id: KeyId
+    name: str
+    scopes: frozenset[Scope]
+    subject: str
+    profile: str | None
+    digest: bytes
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintedKey:
+    """A new key in full; its text is shown once and kept nowhere."""
+
+    id: KeyId
+    text: str
+
+
+def mint_key(environment: str = "live", *, key: KeyId | None = None) -> MintedKey:
+    """A new random key, or a new secret for the key of this id. The text form is the only place where the secret is."""
+    random_part = (key or mint("key")).removeprefix("key_")
+    secret = urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=").replace("_", "-")
+    body = f"mcpg_{environment}_{random_part}_{secret}"
+    return MintedKey(id=KeyId(f"key_{random_part}"), text=f"{body}{_checksum(body)}")
+
+
+def key_id_of(text: str) -> KeyId | None:
+    """The id inside a well-formed key text; None for anything that cannot be a key of ours."""
+    found = _FORM.fullmatch(text)
+    if found is None or _checksum(text[:-8]) != found["crc"]:
+        return None
+    return KeyId(f"key_{found['id']}")
+
+
+def _checksum(body: str) -> str:
+    return f"{zlib.crc32(body.encode()):08x}"

@@ -1,0 +1,21 @@
+"""The isolated customer."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.domain.identifiers import TenantId
+
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+"""A DNS label (RFC 1123): lower-case letters, digits, inner hyphens, at most 63."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """One customer; `slug` stands in its URL, `revision` rises with every change of its catalog."""
+
+    id: TenantId
+    slug: str
+    name: str
+    revision: int
+    created_at: datetime

@@ -1,0 +1,1 @@
+"""PostgreSQL and Redis as children of this process, for when no URL of either is configured."""

@@ -1,0 +1,149 @@
+"""How a server runs as a child that cannot outlive us, and how it is stopped.
+
+A child must be started from a thread that lives as long as the child should: on Linux its death signal is tied to
+that thread. Start it from the main thread.
+"""
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from gateway.errors import EmbeddedServerFailed
+
+_IS_LINUX = sys.platform == "linux"
+_SET_DEATH_SIGNAL = 1
+_KEPT_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_TAIL_BYTES = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The operating system user that a child runs as."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def of(cls, uid: int) -> "Account":
+        """The account with this number, with its own group."""
+        try:
+            return cls(uid=uid, gid=pwd.getpwuid(uid).pw_gid)
+        except KeyError:
+            raise EmbeddedServerFailed(f"User {uid} is not in the password file: PostgreSQL cannot run.") from None
+
+    @classmethod
+    def named(cls, name: str) -> "Account":
+        """The account with this name."""
+        try:
+            return cls.of(pwd.getpwnam(name).pw_uid)
+        except KeyError:
+            raise EmbeddedServerFailed(f"PostgreSQL refuses to run as root, and there is no user {name}.") from None
+
+
+@dataclass(slots=True, kw_only=True)
+class Child:
+    """One program of ours, its log, and how it likes to be asked to stop."""
+
+    name: str
+    command: Sequence[str | Path]
+    log: Path
+    stop_signals: Sequence[signal.Signals]
+    account: Account | None = None
+    inherited: Sequence[int] = ()
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start the program; what it prints goes to the log, which starts empty.
+
+        Raises:
+            EmbeddedServerFailed: the program cannot be run at all.
+        """
+        try:
+            with self.log.open("wb") as log:
+                self._process = subprocess.Popen(  # noqa: S603  # our command; nothing is locked in _die_with_us
+                    [str(part) for part in self.command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=_environment(),
+                    start_new_session=True,
+                    pass_fds=self.inherited,
+                    preexec_fn=_die_with_us(self.stop_signals[0]),  # noqa: PLW1509  # takes no lock
+                    user=self.account.uid if self.account else None,
+                    group=self.account.gid if self.account else None,
+                    extra_groups=() if self.account else None,
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise EmbeddedServerFailed(f"{self.name} could not be started: {error}") from error
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the program was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def failed(self) -> EmbeddedServerFailed:
+        """What to raise when the program ended and should not have: the end of its log is in the words."""
+        status = self._process.returncode if self._process else None
+        return EmbeddedServerFailed(f"{self.name} ended with status {status}: {self.tail() or 'it printed nothing'}")
+
+    def tail(self) -> str:
+        """The last lines the program printed."""
+        try:
+            return self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+        except OSError:
+            return ""
+
+    async def finish(self) -> None:
+        """Wait for a program that ends by itself.
+
+        Raises:
+            EmbeddedServerFailed: it ended with an error.
+        """
+        if self._process is not None and await to_thread.run_sync(self._process.wait, abandon_on_cancel=True) != 0:
+            raise self.failed()
+
+    async def stop(self, *, patience_s: float = 10.0) -> None:
+        """Ask with each signal in turn, then kill; returns when the program is gone."""
+        with anyio.CancelScope(shield=True):
+            for number in (*self.stop_signals, signal.SIGKILL):
+                if not self.is_running or self._process is None:
+                    return
+                self._process.send_signal(number)
+                await to_thread.run_sync(_wait, self._process, patience_s)
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of ours: no secrets, and no variable that PostgreSQL would take for a setting."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return {**kept, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _die_with_us(death_signal: signal.Signals) -> Callable[[], None] | None:
+    """What a child does before its program: ask Linux for a signal when we die. Elsewhere nothing can be asked."""
+    if not _IS_LINUX:
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def ask() -> None:
+        prctl(_SET_DEATH_SIGNAL, death_signal.value)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask

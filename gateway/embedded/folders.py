@@ -1,0 +1,137 @@
+"""Where the embedded servers live on disk, and that only one gateway uses the place.
+
+    DATA_DIR/servers/            0700, ours
+        lock                     held for life; names the process that holds it
+        postgres/  redis/        the data
+        sockets/                 the sockets, unless the path is too long for one
+        *.log
+
+Run as root, `postgres` and `sockets` belong to the account PostgreSQL runs as; the folder above does not, so no
+other program of that account reaches them. PostgreSQL itself gets in through descriptors it inherits.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.embedded.child import Account
+from gateway.errors import EmbeddedServerFailed
+
+_LONGEST_SOCKET = 103
+"""Bytes of a socket's path: 107 on Linux, 103 on macOS."""
+
+_SOCKET_NAME = "/.s.PGSQL.5432"
+_UNPRIVILEGED = "nobody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folders:
+    """The claimed folders; `account` is whom PostgreSQL must run as, None when we may run it ourselves."""
+
+    root: Path
+    sockets: Path
+    account: Account | None
+
+    @property
+    def postgres(self) -> Path:
+        """PostgreSQL's data."""
+        return self.root / "postgres"
+
+    @property
+    def redis(self) -> Path:
+        """Redis's data."""
+        return self.root / "redis"
+
+    def log(self, name: str) -> Path:
+        """What a server prints."""
+        return self.root / f"{name}.log"
+
+
+@contextmanager
+def claim(data_dir: Path) -> Generator[Folders]:
+    """Hold the folder for as long as the block runs.
+
+    Raises:
+        EmbeddedServerFailed: another gateway holds it, or it cannot be written.
+    """
+    root = data_dir.absolute() / "servers"
+    with ExitStack() as stack:
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            root.chmod(0o700)
+            stack.enter_context(_locked(root / "lock", data_dir))
+            account = _account(root / "postgres")
+            (root / "redis").mkdir(mode=0o700, exist_ok=True)
+            sockets = stack.enter_context(_socket_folder(root / "sockets", account))
+        except OSError as error:
+            raise EmbeddedServerFailed(
+                f"The data directory {data_dir} cannot be used: {error.strerror or error} ({error.filename})"
+            ) from error
+        if account is not None and sys.platform != "linux":
+            root.chmod(0o711)
+        yield Folders(root=root, sockets=sockets, account=account)
+
+
+def make_folder(path: Path, account: Account | None) -> None:
+    """A private folder that belongs to the account, or to us."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    path.chmod(0o700)
+    if account is not None:
+        os.chown(path, account.uid, account.gid)
+
+
+@contextmanager
+def _locked(path: Path, data_dir: Path) -> Generator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
+            raise EmbeddedServerFailed(
+                f"The data directory {data_dir} is in use by another gateway (process {holder}): stop that one, "
+                "set GATEWAY_DATA_DIR to another folder, or configure GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _account(data: Path) -> Account | None:
+    """Whom PostgreSQL runs as: us, or, as it refuses root, whoever owns its data already, or `nobody`."""
+    if os.geteuid() != 0:
+        return None
+    owner = data.stat().st_uid if data.exists() else 0
+    return Account.of(owner) if owner else Account.named(_UNPRIVILEGED)
+
+
+@contextmanager
+def _socket_folder(wanted: Path, account: Account | None) -> Generator[Path]:
+    """The folder itself, or a short private one when a socket's path in it would be too long."""
+    if _fits(wanted):
+        make_folder(wanted, account)
+        yield wanted
+        return
+    short = Path(tempfile.mkdtemp(prefix="gw-"))
+    if not _fits(short / "s"):
+        short.rmdir()
+        short = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))  # mkdtemp makes it private
+    try:
+        make_folder(short / "s", account)
+        yield short / "s"
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(short)
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder)) + len(_SOCKET_NAME) <= _LONGEST_SOCKET

@@ -1,0 +1,163 @@
+"""The embedded PostgreSQL: created once, started, given its roles and database, stopped."""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Protocol, cast
+
+import anyio
+import asyncpg
+from anyio import to_thread
+
+from gateway.embedded.child import Child
+from gateway.embedded.folders import Folders, make_folder
+from gateway.embedded.leftovers import end_leftovers
+from gateway.embedded.programs import postgres_programs
+from gateway.errors import EmbeddedServerFailed
+
+OWNER = "gateway_owner"
+APP = "gateway_app"
+DEFINER = "gateway_definer"
+DATABASE = "gateway"
+
+_STOP = (signal.SIGINT, signal.SIGQUIT)
+"""Fast: clients are cut off and everything is written out. Then immediate: the next start recovers."""
+
+_PATIENCE_S = 60.0
+_MAJOR = "18"
+_SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",
+    "unix_socket_permissions": "0700",
+    "fsync": "on",
+    "shared_buffers": "32MB",
+    "max_connections": "100",
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_checkpoints": "off",
+}
+
+
+@asynccontextmanager
+async def running_postgres(folders: Folders) -> AsyncGenerator[None]:
+    """PostgreSQL with the gateway's roles and database, for as long as the block runs.
+
+    Raises:
+        EmbeddedServerFailed: it did not come up.
+    """
+    programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
+    await end_leftovers("postgres", folders.postgres, folders.postgres / "postmaster.pid", _STOP)
+    if not folders.postgres.exists():
+        await _create(programs, folders)
+    _check_version(folders.postgres)
+    with _reachable(folders.postgres, folders) as data, _reachable(folders.sockets, folders) as sockets:
+        command: list[str | Path] = [programs / "postgres", "-D", data.path, "-k", sockets.path]
+        command += [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        server = _child("postgres", command, folders)
+        server.inherited = (*data.descriptors, *sockets.descriptors)
+        server.start()
+        try:
+            await _prepare(server, folders.sockets)
+            yield
+        finally:
+            await server.stop()
+
+
+async def _create(programs: Path, folders: Folders) -> None:
+    """Make the data folder under another name and rename it when it is whole."""
+    fresh = folders.root / "postgres.new"
+    if fresh.exists():
+        await end_leftovers("postgres", fresh, fresh / "postmaster.pid", _STOP)
+        await to_thread.run_sync(shutil.rmtree, fresh)
+    make_folder(fresh, folders.account)
+    with _reachable(fresh, folders) as data:
+        command: list[str | Path] = [programs / "initdb", "-D", data.path, "-U", "postgres", "--auth=trust"]
+        command += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        child = _child("initdb", [*command, "--no-instructions"], folders)
+        child.inherited = data.descriptors
+        child.start()
+        try:
+            await child.finish()
+        finally:
+            await child.stop()
+    fresh.rename(folders.postgres)
+
+
+def _check_version(data: Path) -> None:
+    try:
+        found = (data / "PG_VERSION").read_text().strip()
+    except OSError as error:
+        raise EmbeddedServerFailed(f"{data} holds no PostgreSQL data that can be read: {error}") from error
+    if found != _MAJOR:
+        raise EmbeddedServerFailed(f"{data} was written by PostgreSQL {found}; the gateway brings PostgreSQL {_MAJOR}.")
+
+
+class _Way:
+    """A path by which the server gets to a folder, and the descriptors it needs for that."""
+
+    def __init__(self, path: Path, *descriptors: int) -> None:
+        self.path = path
+        self.descriptors = descriptors
+
+
+@contextmanager
+def _reachable(folder: Path, folders: Folders) -> Generator[_Way]:
+    """The folder's own path, or one through an inherited descriptor when another account cannot walk there."""
+    if folders.account is None or sys.platform != "linux":
+        yield _Way(folder)
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield _Way(Path(f"/proc/self/fd/{descriptor}"), descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _child(name: str, command: list[str | Path], folders: Folders) -> Child:
+    return Child(name=name, command=command, log=folders.log(name), stop_signals=_STOP, account=folders.account)
+
+
+class _Connection(Protocol):
+    """What we use of the driver's connection; it has no type stubs."""
+
+    async def execute(self, query: str) -> str: ...
+    async def fetchval(self, query: str, *args: object) -> object: ...
+    async def close(self) -> None: ...
+
+
+class _Dial(Protocol):
+    async def __call__(self, *, host: str, port: int, user: str, database: str, password: str) -> _Connection: ...
+
+
+_dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+
+
+async def _prepare(server: Child, sockets: Path) -> None:
+    """Wait until the server answers, and make what is missing of roles and database."""
+    connection = await _connect(server, sockets)
+    try:
+        for role, form in ((OWNER, "login"), (APP, "login"), (DEFINER, "nologin")):
+            if not await connection.fetchval("select 1 from pg_roles where rolname = $1", role):
+                await connection.execute(f"create role {role} {form} nosuperuser nobypassrls noinherit")
+        await connection.execute(f"grant {DEFINER}, {APP} to {OWNER} with inherit false, set true")
+        if not await connection.fetchval("select 1 from pg_database where datname = $1", DATABASE):
+            await connection.execute(f"create database {DATABASE} owner {OWNER}")
+    except asyncpg.PostgresError as error:
+        raise EmbeddedServerFailed(f"PostgreSQL did not take the gateway's roles and database: {error}") from error
+    finally:
+        await connection.close()
+
+
+async def _connect(server: Child, sockets: Path) -> _Connection:
+    with anyio.move_on_after(_PATIENCE_S):
+        while server.is_running:
+            try:
+                return await _dial(host=str(sockets), port=5432, user="postgres", database="postgres", password="")
+            except (OSError, asyncpg.CannotConnectNowError):
+                await anyio.sleep(0.01)
+        raise server.failed()
+    raise EmbeddedServerFailed(f"PostgreSQL did not answer within {_PATIENCE_S:.0f} seconds: {server.tail()}")

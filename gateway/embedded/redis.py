@@ -1,0 +1,61 @@
+"""The embedded Redis: started with an append-only file, stopped when what it holds is written."""
+
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from gateway.embedded.child import Child
+from gateway.embedded.folders import Folders
+from gateway.embedded.leftovers import end_leftovers
+from gateway.embedded.programs import redis_program
+from gateway.errors import EmbeddedServerFailed
+
+_STOP = (signal.SIGTERM,)
+_PATIENCE_S = 60.0
+
+
+def socket_path(folders: Folders) -> Path:
+    """Where Redis listens."""
+    return folders.sockets / "redis.sock"
+
+
+@asynccontextmanager
+async def running_redis(folders: Folders) -> AsyncGenerator[None]:
+    """Redis, for as long as the block runs.
+
+    Raises:
+        EmbeddedServerFailed: it did not come up.
+    """
+    program = await to_thread.run_sync(redis_program)
+    pid_file = folders.root / "redis.pid"
+    await end_leftovers("redis-server", folders.redis, pid_file, _STOP)
+    socket = socket_path(folders)
+    command: list[str | Path] = [program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700"]
+    command += ["--dir", folders.redis, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
+    command += ["--daemonize", "no", "--pidfile", pid_file]
+    server = Child(name="redis-server", command=command, log=folders.log("redis"), stop_signals=_STOP)
+    server.start()
+    try:
+        await _until_ready(server, socket)
+        yield
+    finally:
+        await server.stop()
+
+
+async def _until_ready(server: Child, socket: Path) -> None:
+    with anyio.move_on_after(_PATIENCE_S):
+        while server.is_running:
+            try:
+                async with await anyio.connect_unix(socket) as stream:
+                    await stream.send(b"PING\r\n")
+                    if (await stream.receive()).startswith(b"+PONG"):
+                        return
+            except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
+                pass
+            await anyio.sleep(0.005)
+        raise server.failed()
+    raise EmbeddedServerFailed(f"Redis did not answer within {_PATIENCE_S:.0f} seconds: {server.tail()}")

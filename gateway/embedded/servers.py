@@ -1,0 +1,56 @@
+"""Both embedded servers as one thing that is opened and closed."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+from gateway.embedded.folders import Folders, claim
+from gateway.embedded.postgres import APP, DATABASE, OWNER, running_postgres
+from gateway.embedded.redis import running_redis, socket_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedUrls:
+    """Where the servers are: the login that runs the gateway, the one that owns the schema, and Redis."""
+
+    database_url: str
+    migration_database_url: str
+    redis_url: str
+
+
+class EmbeddedServers:
+    """PostgreSQL and Redis on unix sockets below a data directory, kept between starts and ended with us.
+
+    Open it from the main thread: on Linux the servers end with the thread that started them.
+
+    Raises:
+        EmbeddedServerFailed: on opening, when a server does not come up or another gateway uses the directory.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> EmbeddedUrls:
+        async with AsyncExitStack() as stack:
+            folders = stack.enter_context(claim(self._data_dir))
+            await stack.enter_async_context(running_redis(folders))
+            await stack.enter_async_context(running_postgres(folders))
+            self._stack = stack.pop_all()
+        return _urls(folders)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+
+def _urls(folders: Folders) -> EmbeddedUrls:
+    host = quote(str(folders.sockets), safe="/")
+    return EmbeddedUrls(
+        database_url=f"postgresql://{APP}@/{DATABASE}?host={host}&port=5432",
+        migration_database_url=f"postgresql://{OWNER}@/{DATABASE}?host={host}&port=5432",
+        redis_url=f"unix://{quote(str(socket_path(folders)), safe='/')}",
+    )

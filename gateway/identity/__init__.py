@@ -1,0 +1,1 @@
+"""Who a credential stands for, and what that caller may do."""

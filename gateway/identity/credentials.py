@@ -1,0 +1,160 @@
+"""Who a credential stands for.
+
+Every refusal is the same error with the same words, after the same work: nobody learns whether a key exists, is wrong,
+has expired or was revoked. A good answer is remembered for five seconds under a keyed digest, never under the key.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Key, key_id_of
+from gateway.domain.principals import Caller, Operator, Principal
+from gateway.errors import BrokenSetting, Unauthenticated
+
+OPERATOR = Operator()
+
+_REMEMBERED_S = 5.0
+_MAX_REMEMBERED = 20_000
+_MAX_HEADER = 1024
+_MIN_OPERATOR_KEY = 32
+_NOBODY = bytes(32)
+
+
+class KeyFinder(Protocol):
+    """Where keys are kept."""
+
+    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+        """The key and its tenant's slug."""
+        ...
+
+
+def digest_key(text: str, pepper: bytes) -> bytes:
+    """What is stored of a key instead of the key."""
+    return hmac.digest(pepper, text.encode(), hashlib.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A good answer, and until when it may be given again."""
+
+    caller: Caller
+    until: float
+
+
+class Credentials:
+    """Turns the Authorization header into a caller."""
+
+    def __init__(self, finder: KeyFinder, *, peppers: Sequence[bytes], operator_key: str) -> None:
+        if len(operator_key) < _MIN_OPERATOR_KEY:
+            raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
+        if not peppers or not all(peppers):
+            raise BrokenSetting("there is no secret key to check API keys with")
+        self._finder = finder
+        self._peppers = tuple(peppers)
+        self._operator = hashlib.sha256(operator_key.encode()).digest()
+        self._seal = secrets.token_bytes(32)
+        self._known: dict[bytes, _Known] = {}
+        self._changes = 0
+
+    async def authenticate(self, authorization: str | None) -> Caller:
+        """The caller behind the header.
+
+        Raises:
+            Unauthenticated: no credential, or one that means nobody; which of the two is not told.
+            DatabaseUnavailable: whether the key is good cannot be found out now.
+        """
+        if authorization is None or len(authorization) > _MAX_HEADER:
+            raise _refusal()
+        header = _bytes_of(authorization)
+        mark = hashlib.blake2b(header, key=self._seal, digest_size=16).digest()
+        known = self._known.get(mark)
+        if known is not None and known.until > time.monotonic():
+            return known.caller
+        scheme, _, token = header.partition(b" ")
+        token = token.strip(b" ")
+        if scheme.lower() != b"bearer" or not token:
+            raise _refusal()
+        if hmac.compare_digest(hashlib.sha256(token).digest(), self._operator):
+            self._remember(mark, OPERATOR, _REMEMBERED_S)
+            return OPERATOR
+        return await self._find(token, mark)
+
+    def forget(self, key: KeyId) -> None:
+        """Ask again for this key from now on."""
+        self._drop({mark for mark, known in self._known.items() if _key_of(known.caller) == key})
+
+    def forget_tenant(self, tenant: TenantId) -> None:
+        """Ask again for every key of this tenant from now on."""
+        self._drop({mark for mark, known in self._known.items() if _tenant_of(known.caller) == tenant})
+
+    def forget_all(self) -> None:
+        """Ask again for every key from now on: a change may have been missed."""
+        self._drop(set(self._known))
+
+    async def _find(self, token: bytes, mark: bytes) -> Caller:
+        text = token.decode("ascii", "replace")
+        wanted = key_id_of(text)
+        if wanted is None:
+            raise _refusal()
+        digests = [digest_key(text, pepper) for pepper in self._peppers]
+        changes = self._changes
+        found = await self._finder.find(wanted)
+        stored = _NOBODY if found is None else found[0].digest
+        is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
+        if found is None or not is_good or found[0].id != wanted:
+            raise _refusal()
+        key, slug = found
+        lifetime = _lifetime_of(key)
+        if lifetime <= 0:
+            raise _refusal()
+        principal = Principal(
+            tenant=key.tenant, slug=slug, key=key.id, subject=key.subject, scopes=key.scopes, profile=key.profile
+        )
+        if changes == self._changes:  # nothing was forgotten while the key was being read
+            self._remember(mark, principal, lifetime)
+        return principal
+
+    def _remember(self, mark: bytes, caller: Caller, seconds: float) -> None:
+        self._known.pop(mark, None)  # so that the order stays that of reading
+        while len(self._known) >= _MAX_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[mark] = _Known(caller, time.monotonic() + seconds)
+
+    def _drop(self, marks: set[bytes]) -> None:
+        self._changes += 1
+        for mark in marks:
+            del self._known[mark]
+
+
+def _refusal() -> Unauthenticated:
+    return Unauthenticated("the credential is missing or not valid")
+
+
+def _bytes_of(authorization: str) -> bytes:
+    """The header as it was on the wire: servers hand it on as latin-1."""
+    try:
+        return authorization.encode("latin-1")
+    except UnicodeEncodeError:
+        raise _refusal() from None
+
+
+def _lifetime_of(key: Key) -> float:
+    """For how many seconds this answer may be given; zero or less when the key is no longer good."""
+    now = datetime.now(UTC)
+    ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
+    return min([_REMEMBERED_S, *ends])
+
+
+def _key_of(caller: Caller) -> KeyId | None:
+    return caller.key if isinstance(caller, Principal) else None
+
+
+def _tenant_of(caller: Caller) -> TenantId | None:
+    return caller.tenant if isinstance(caller, Principal) else None

@@ -1,0 +1,172 @@
+"""From a document to its tools: every operation compiled by itself, none able to cost another one its place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.errors import BadInput, Fault
+from gateway.openapi.bodies import Bodies, Body
+from gateway.openapi.components import Components
+from gateway.openapi.document import Document, read_document
+from gateway.openapi.inputs import compose_input
+from gateway.openapi.naming import ToolName, name_tools
+from gateway.openapi.operations import Operation, list_operations
+from gateway.openapi.parameters import Parameters
+from gateway.openapi.patterns import Patterns
+from gateway.openapi.plans import Parts, fit_parameters, plan_request, successes
+from gateway.openapi.references import ExternalReference, References
+from gateway.openapi.remarks import Remarks
+from gateway.openapi.report import report_import, report_operation
+from gateway.openapi.schemas import Dialect
+from gateway.openapi.security import Schemes
+from gateway.openapi.servers import Server, find_server, parse_server
+from gateway.openapi.shapes import Object, Unusable, list_at, object_at
+from gateway.openapi.swagger import convert
+from gateway.openapi.tools import define_tool, judge_safety
+
+LARGEST_LIST = 64 * 1024**2
+"""How many bytes the tools of one document may have together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """What an import is told besides the document.
+
+    `base_url` replaces every server of the document; `document_url` is what relative ones are relative to;
+    `known_names` maps identities of earlier versions to the tool names they keep.
+    """
+
+    base_url: str | None = None
+    prefix: str | None = None
+    document_url: str | None = None
+    known_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    taken: frozenset[str] = frozenset()
+
+
+def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
+    """The tools of a document, and the report of what became of each operation.
+
+    Raises:
+        InvalidDocument: it cannot be read as OpenAPI; faults say where.
+        DocumentTooLarge: it is beyond the limits.
+        BadInput: the base URL is not one requests can go to.
+    """
+    base = _override(options.base_url)
+    document = read_document(raw)
+    return _Compiler(document, options, base).run()
+
+
+def _override(url: str | None) -> Server | None:
+    if url is None:
+        return None
+    try:
+        return parse_server(url)
+    except Unusable as unusable:
+        faults = [Fault(pointer="/base_url", reason=unusable.reason)]
+        raise BadInput(f"The base URL cannot be used: {unusable.reason}.", faults=faults) from unusable
+
+
+class _Compiler:
+    """One pass over one document."""
+
+    def __init__(self, document: Document, options: ImportOptions, base: Server | None) -> None:
+        references = References(document.root)
+        is_swagger = document.dialect == (2, 0)
+        self._document = document
+        self._options = options
+        self._base = base
+        self._root = convert(document.root, references) if is_swagger else document.root
+        self._references = references
+        self._remarks = Remarks()
+        components = Components(
+            Dialect(
+                references=references,
+                remarks=self._remarks,
+                patterns=Patterns(),
+                has_siblings=document.dialect >= (3, 1),
+            )
+        )
+        self._components = components
+        self._parameters = Parameters(references, components)
+        self._bodies = Bodies(references, components)
+        self._schemes = Schemes(self._root, references)
+
+    def run(self) -> Compilation:
+        """Compile every operation."""
+        operations = list_operations(self._root, self._references, self._remarks, dialect=self._document.dialect)
+        names = name_tools(operations, prefix=self._options.prefix, known=self._options.known_names)
+        compiled: list[CompiledOperation] = []
+        reports: list[OperationReport] = []
+        room = LARGEST_LIST
+        for operation in operations:
+            try:
+                if room <= 0:
+                    raise Unusable(f"the tools before it have {LARGEST_LIST // 1024**2} MiB together; no more are made")
+                made, losses = self._compile(operation, names[operation.identity])
+            except Unusable as unusable:
+                reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))
+            else:
+                room -= len(made.definition)
+                compiled.append(made)
+                reports.append(report_operation(operation, tool=made.tool, reasons=losses))
+        return Compilation(
+            title=self._document.title,
+            version=self._document.version,
+            operations=tuple(compiled),
+            report=report_import(reports, compiled, self._remarks.texts()),
+            scheme_names=self._schemes.names,
+        )
+
+    def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
+        if operation.refusal is not None:
+            raise Unusable(operation.refusal)
+        parts, losses = self._read(operation)
+        plan, arguments = plan_request(operation, parts)
+        schema = compose_input(arguments, self._components)
+        if name.reason is not None:
+            self._remarks.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
+        made = CompiledOperation(
+            identity=operation.identity,
+            method=operation.method,
+            path=operation.path,
+            operation_id=operation.operation_id,
+            tool=name.text,
+            definition=define_tool(name.text, operation, schema),
+            plan=plan,
+            safety=judge_safety(operation.method),
+        )
+        return made, [*losses, *schema.losses]
+
+    def _read(self, operation: Operation) -> tuple[Parts, list[str]]:
+        levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
+        declared, losses = self._parameters.merge(levels, operation.where)
+        parameters, mismatches = fit_parameters(operation, declared)
+        body = self._bodies.plan(operation.node, operation.where)
+        security = self._schemes.plan(operation.node)
+        parts = Parts(
+            server=self._server(operation),
+            parameters=parameters,
+            body=body if isinstance(body, Body) else None,
+            security=security,
+            answers=self._answers(operation),
+        )
+        unsent = [body] if isinstance(body, str) else []
+        return parts, [*losses, *mismatches, *unsent, *security.losses]
+
+    def _server(self, operation: Operation) -> Server:
+        if self._base is not None:
+            return self._base
+        levels = [operation.node, operation.item, self._root]
+        return find_server(levels, document_url=self._options.document_url)
+
+    def _answers(self, operation: Operation) -> Sequence[Object]:
+        """The declared successes; one that lies outside the document is named and done without."""
+        found: list[Object] = []
+        for node in successes(object_at(operation.node, "responses")):
+            try:
+                found.append(self._references.follow(node, "a response"))
+            except ExternalReference as outside:
+                self._remarks.add(f"{operation.where}/responses", f"{outside.reason}; the answer may be anything")
+            except Unusable:
+                continue
+        return found

@@ -1,0 +1,81 @@
+"""Which kind of body or answer a media type stands for, and which of several is taken."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from gateway.domain.plans import BodyKind
+
+_NAME = r"[\w!#$&^.+*-]+"
+_FORM = re.compile(rf"{_NAME}/{_NAME}(?: *; *{_NAME}=(?:\"[\w !#$&^.+*/:;,=-]*\"|[\w!#$&^.+*/:-]+))*", re.ASCII)
+_CHARSET = re.compile(r"; *charset=\"?([^\"; ]*)")
+_CHARSETS = frozenset(("utf-8", "utf8", "us-ascii", "iso-8859-1", "utf-16"))
+_JSON = "application/json"
+_RANGES = frozenset(("*/*", "application/*"))
+_XML = frozenset(("application/xml", "text/xml"))
+_BINARY_APPLICATIONS = frozenset(("octet-stream", "pdf", "zip", "gzip", "x-gzip", "x-tar", "x-7z-compressed", "wasm"))
+_PREFERENCE = "application/json, */*;q=0.5"
+_MOST_ACCEPTED = 5
+
+
+def essence(media_type: str) -> str:
+    """The media type without parameters, in lower case."""
+    return media_type.split(";", 1)[0].strip().lower()
+
+
+def is_media_type(text: str) -> bool:
+    """Whether the text may stand in a Content-Type or Accept header."""
+    return _FORM.fullmatch(text) is not None
+
+
+def is_json(media_type: str) -> bool:
+    """Whether values of this type are JSON; a range that includes JSON counts."""
+    name = essence(media_type)
+    return name in _RANGES or name == _JSON or name.endswith("+json") or name == "text/json"
+
+
+def concrete(media_type: str) -> str:
+    """The media type to send: JSON for a range."""
+    return _JSON if essence(media_type) in _RANGES else media_type
+
+
+def kind_of(media_type: str, *, is_text: bool) -> BodyKind | None:
+    """How a body of this type is made; None for a type that nothing is known of. `is_text`: its schema is a string."""
+    name = essence(media_type)
+    major, _, minor = name.partition("/")
+    if is_json(media_type):
+        return BodyKind.JSON
+    if name == "application/x-www-form-urlencoded":
+        return BodyKind.FORM
+    if major == "multipart":
+        return BodyKind.MULTIPART
+    if name in _XML or minor.endswith("+xml"):
+        return BodyKind.XML
+    if major in {"image", "audio", "video", "font"} or minor in _BINARY_APPLICATIONS:
+        return BodyKind.BYTES
+    return BodyKind.TEXT if (major == "text" or is_text) and _has_known_charset(media_type) else None
+
+
+def _has_known_charset(media_type: str) -> bool:
+    found = _CHARSET.search(media_type.lower())
+    return found is None or found[1] in _CHARSETS
+
+
+def json_rank(media_type: str) -> int:
+    """How well a JSON type carries a plain JSON value: plain JSON first, patch lists last."""
+    name = essence(media_type)
+    if name == _JSON:
+        return 0
+    if name in _RANGES:
+        return 1
+    return 3 if name == "application/json-patch+json" else 2
+
+
+def accept_header(media_types: Iterable[str]) -> str:
+    """What to ask for when an operation answers with these types: JSON where there is any, else what there is."""
+    named: Sequence[str] = list(dict.fromkeys(item for item in media_types if is_media_type(item)))
+    wanted = [item for item in named if is_json(item) and essence(item) not in _RANGES]
+    if any(is_json(item) for item in named):
+        wanted = sorted(wanted or [_JSON], key=json_rank)
+    else:
+        wanted = [item for item in named if essence(item) not in _RANGES]
+    return ", ".join([*wanted[:_MOST_ACCEPTED], "*/*;q=0.5"]) if wanted else _PREFERENCE

@@ -1,0 +1,164 @@
+"""What tools and their arguments are called: characters every client takes, a length every model takes, no clash."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from gateway.domain.plans import Location
+
+LONGEST = 64
+RESERVED = frozenset(
+    (
+        "get_api_info",
+        "list_endpoints",
+        "search_endpoints",
+        "get_endpoint_details",
+        "list_schemas",
+        "get_schema_details",
+        "call_endpoint",
+    )
+)
+"""Names of the query tools, which no operation may have."""
+
+BODY = "body"
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.-]+")
+_FOREIGN_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+_EDGES = "_.-"
+_LONGEST_PREFIX = 40
+
+
+class Named(Protocol):
+    """What a tool name is made from."""
+
+    @property
+    def identity(self) -> str:
+        """`METHOD path`."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """The HTTP method, in capitals."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The path template."""
+        ...
+
+    @property
+    def operation_id(self) -> str | None:
+        """The operationId, if there is one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolName:
+    """The name of one operation, and why it is not the plain one."""
+
+    text: str
+    reason: str | None = None
+
+
+class Variants:
+    """Names given so far; a wanted name that is taken gets the next free number."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
+
+    def choose(self, wanted: str, vary: Callable[[int], str]) -> str:
+        """The wanted name or its first free variant, from number 2 on; it is taken from now on."""
+        name = wanted
+        while name in self._taken:
+            self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
+            name = vary(self._numbers[wanted])
+        self._taken.add(name)
+        return name
+
+
+def name_tools(operations: Sequence[Named], *, prefix: str | None, known: Mapping[str, str]) -> dict[str, ToolName]:
+    """A name for each operation, by identity; it depends on the operation, never on the order of the document.
+
+    An operation that had a name keeps it. A name that is cut, shared or reserved gets eight digits of the identity's
+    digest, inside the limit.
+    """
+    lead = _lead(prefix)
+    kept = {item.identity: ToolName(text=known[item.identity]) for item in operations if item.identity in known}
+    fresh = [item for item in operations if item.identity not in kept]
+    wanted = {item.identity: lead + _plain_name(item) for item in fresh}
+    uses = Counter(wanted.values())
+    occupied = RESERVED.union(known.values())
+    named = {
+        item.identity: _settle(wanted[item.identity], item.identity, uses[wanted[item.identity]], occupied)
+        for item in fresh
+    }
+    return kept | _separate(named, occupied)
+
+
+def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
+    """The argument for each parameter, in order; `body` is left to the request body."""
+    plain = [_argument_name(name) for _, name in parameters]
+    places: dict[str, set[Location]] = {}
+    for (location, _), name in zip(parameters, plain, strict=True):
+        places.setdefault(name, set()).add(location)
+    variants = Variants(BODY)
+    named: list[str] = []
+    for (location, _), name in zip(parameters, plain, strict=True):
+        is_shared = len(places[name]) > 1 or name == BODY
+        wanted = f"{location}_{name}"[:LONGEST] if is_shared else name
+        named.append(variants.choose(wanted, partial(_number, wanted)))
+    return named
+
+
+def _lead(prefix: str | None) -> str:
+    text = _FOREIGN.sub("_", prefix or "")[:_LONGEST_PREFIX]
+    return text if not text or text[-1] in _EDGES else text + "_"
+
+
+def _plain_name(operation: Named) -> str:
+    named = _FOREIGN.sub("_", operation.operation_id or "").strip(_EDGES)
+    return named or _FOREIGN.sub("_", f"{operation.method.lower()}_{operation.path}").strip(_EDGES).replace("__", "_")
+
+
+def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> ToolName:
+    if len(wanted) > LONGEST:
+        return ToolName(text=_with_digest(wanted, identity), reason=f"is longer than {LONGEST} characters")
+    if uses > 1:
+        return ToolName(text=_with_digest(wanted, identity), reason="stands for several operations")
+    if wanted in occupied:
+        return ToolName(text=_with_digest(wanted, identity), reason="is taken or reserved")
+    return ToolName(text=wanted)
+
+
+def _separate(named: Mapping[str, ToolName], occupied: frozenset[str]) -> dict[str, ToolName]:
+    """The same names, with the ones that still meet (a digest's or an unlucky id) told apart."""
+    taken = set(occupied)
+    apart: dict[str, ToolName] = {}
+    for identity in sorted(named):
+        name, round_ = named[identity], 0
+        while name.text in taken:
+            round_ += 1
+            text = _with_digest(named[identity].text, f"{identity} {round_}")
+            name = ToolName(text=text, reason="is taken or reserved")
+        taken.add(name.text)
+        apart[identity] = name
+    return apart
+
+
+def _with_digest(wanted: str, identity: str) -> str:
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{wanted[: LONGEST - 9].rstrip(_EDGES)}_{digest}"
+
+
+def _argument_name(name: str) -> str:
+    return _FOREIGN_CHARACTER.sub("_", name)[:LONGEST]
+
+
+def _number(wanted: str, number: int) -> str:
+    suffix = f"_{number}"
+    return wanted[: LONGEST - len(suffix)] + suffix

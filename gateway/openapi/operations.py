@@ -1,0 +1,93 @@
+"""Which operations a document has: every method under its resolved paths, in the document's order."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.errors import DocumentTooLarge
+from gateway.openapi.references import References
+from gateway.openapi.remarks import Remarks
+from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, clean_text, object_at, point, text_at
+
+MOST_OPERATIONS = 5_000
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path; `refusal` says why it cannot be compiled where its outermost shape is broken."""
+
+    method: str
+    path: str
+    item: Object
+    node: Object
+    where: str
+    refusal: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """What the operation is known by across versions of its document."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def operation_id(self) -> str | None:
+        """Its operationId, if it has one."""
+        return text_at(self.node, "operationId")
+
+
+def list_operations(
+    root: Object, references: References, remarks: Remarks, *, dialect: tuple[int, int]
+) -> list[Operation]:
+    """All operations of a document; webhooks and callbacks are none.
+
+    Raises:
+        DocumentTooLarge: there are more than a document may have.
+    """
+    found: dict[str, Operation] = {}
+    for path, node in object_at(root, "paths").items():
+        if path.startswith("x-"):
+            continue
+        try:
+            item = _resolve(node, references)
+        except Unusable as unusable:
+            remarks.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
+            continue
+        for operation in _operations(path, item, dialect):
+            found.setdefault(operation.identity, operation)
+        if len(found) > MOST_OPERATIONS:
+            raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
+    return list(found.values())
+
+
+def _resolve(node: object, references: References) -> Object:
+    item = as_object(node)
+    if item is None:
+        raise Unusable("the path item is not an object")
+    if not isinstance(item.get("$ref"), str):
+        return item
+    beside = {key: value for key, value in item.items() if key != "$ref"}
+    return {**references.follow(item, "the path item"), **beside}
+
+
+def _operations(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[Operation]:
+    has_more = dialect >= (3, 2)
+    for key, value in item.items():
+        if key in _METHODS or (key == "query" and has_more):
+            yield _operation(key.upper(), path, item, value, point("paths", path, key))
+        elif key == "additionalOperations" and has_more:
+            for method, node in (as_object(value) or NOTHING).items():
+                yield _operation(method, path, item, node, point("paths", path, key, method))
+
+
+def _operation(method: str, path: str, item: Object, value: object, where: str) -> Operation:
+    node = as_object(value)
+    refusal = None
+    if node is None:
+        refusal = "the operation is not an object"
+    elif not _TOKEN.fullmatch(method) or method.upper() == "CONNECT":
+        refusal = "its method cannot be sent"
+    return Operation(
+        method=clean_text(method), path=path, item=item, node=node or NOTHING, where=where, refusal=refusal
+    )

@@ -1,0 +1,212 @@
+"""What the parameters of an operation are: where each goes, how it is written, which schema its argument has."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.domain.plans import Location, ParameterPlan, Style
+from gateway.openapi.components import Components
+from gateway.openapi.media import concrete, essence, is_json, is_media_type
+from gateway.openapi.references import References
+from gateway.openapi.schemas import Translated
+from gateway.openapi.shapes import Object, Unusable, as_object, clean_text, is_true_at, quote_text, text_at
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_IGNORED_HEADERS = frozenset(("accept", "content-type", "authorization"))
+_FRAMING_HEADERS = frozenset(
+    (
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+_PRIVATE_HEADERS = frozenset(("content-encoding", "cookie", "forwarded", "set-cookie", "via", "x-real-ip"))
+_PRIVATE_PREFIXES = ("proxy-", "x-forwarded-")
+_STYLES: Mapping[Location, tuple[Style, ...]] = {
+    Location.PATH: (Style.SIMPLE, Style.LABEL, Style.MATRIX),
+    Location.QUERY: (Style.FORM, Style.SPACE, Style.PIPE, Style.TAB, Style.DEEP_OBJECT),
+    Location.HEADER: (Style.SIMPLE,),
+    Location.COOKIE: (Style.FORM,),
+    Location.QUERYSTRING: (Style.FORM,),
+}
+"""What each location may have, its default first; lists divided by tabs come from Swagger 2.0."""
+
+_SCALARS = frozenset(("string", "number", "integer", "boolean"))
+_MOST = 1_000
+
+_FORM_TYPE = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter, but for the argument it gets in its operation."""
+
+    plan: ParameterPlan
+    translated: Translated
+    losses: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[Location, str]:
+        """What tells parameters of one operation apart."""
+        return self.plan.location, self.plan.name
+
+
+class Parameters:
+    """The parameters of one document; one that many operations share is read once."""
+
+    def __init__(self, references: References, components: Components) -> None:
+        self._references = references
+        self._components = components
+        self._read: dict[int, Parameter | None] = {}
+
+    def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
+        """The parameters of all levels, outer ones first, inner ones in place of equal outer ones; and the losses.
+
+        Raises:
+            Unusable: a required parameter cannot be sent.
+        """
+        merged: dict[tuple[Location, str], Parameter] = {}
+        losses: list[str] = []
+        for level in levels:
+            for index, node in enumerate(level):
+                try:
+                    parameter = self._one(node, f"{where}/parameters/{index}")
+                except _LeftOut as left_out:
+                    losses.append(left_out.reason)
+                    continue
+                if parameter is not None:
+                    merged[parameter.key] = parameter
+        if len(merged) > _MOST:
+            raise Unusable(f"it has more than {_MOST} parameters")
+        if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
+            raise Unusable("it has a parameter that is the whole query beside parameters in the query")
+        losses += [loss for parameter in merged.values() for loss in parameter.losses]
+        return list(merged.values()), losses
+
+    def _one(self, node: object, where: str) -> Parameter | None:
+        found = self._references.follow(node, "a parameter")
+        if id(found) not in self._read:
+            self._read[id(found)] = self._compile(found, where)
+        return self._read[id(found)]
+
+    def _compile(self, node: Object, where: str) -> Parameter | None:
+        try:
+            name, location = _identify(node)
+            if location is Location.HEADER and name.lower() in _IGNORED_HEADERS:
+                return None
+            _check_header(name, location)
+            return self._described(node, self._planned(node, name, location, where))
+        except _LeftOut:
+            raise
+        except Unusable as unusable:
+            if is_true_at(node, "required") or node.get("in") == Location.PATH:
+                raise
+            raise _LeftOut(f"{unusable.reason}; it is not offered") from unusable
+
+    def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
+        is_required = location is Location.PATH or is_true_at(node, "required")
+        if as_object(node.get("content")) is not None or location is Location.QUERYSTRING:
+            media_type, content = _content(node, name, location)
+            schema = as_object(content) or {}
+            plan = ParameterPlan(
+                argument=name,
+                name=name,
+                location=location,
+                style=_STYLES[location][0],
+                explode=_STYLES[location][0] is Style.FORM,
+                required=is_required,
+                media_type=media_type,
+            )
+            return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
+        translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
+        style, losses = _style(node, name, location, translated)
+        explode = node.get("explode")
+        plan = ParameterPlan(
+            argument=name,
+            name=name,
+            location=location,
+            style=style,
+            explode=explode if isinstance(explode, bool) else style is Style.FORM,
+            required=is_required,
+            allow_reserved=location in {Location.QUERY, Location.PATH} and is_true_at(node, "allowReserved"),
+        )
+        return Parameter(plan=plan, translated=translated, losses=losses)
+
+    def _described(self, node: Object, parameter: Parameter) -> Parameter:
+        return replace(parameter, translated=describe(parameter.translated, node))
+
+
+def describe(translated: Translated, node: Object) -> Translated:
+    """The schema with the description and deprecation of what it stands in."""
+    notes: dict[str, object] = {}
+    description = text_at(node, "description")
+    if description is not None and clean_text(description):
+        notes["description"] = clean_text(description)
+    if is_true_at(node, "deprecated"):
+        notes["deprecated"] = True
+    if not notes or translated.schema is False:
+        return translated
+    schema = {} if isinstance(translated.schema, bool) else translated.schema
+    return replace(translated, schema={**schema, **notes})
+
+
+class _LeftOut(Unusable):
+    """An optional parameter that cannot be sent; the operation goes on without it."""
+
+
+def _identify(node: Object) -> tuple[str, Location]:
+    name, place = text_at(node, "name"), node.get("in")
+    if name is None:
+        raise Unusable("a parameter has no name")
+    if not isinstance(place, str) or place not in _PLACES:
+        raise Unusable(f"the parameter {quote_text(name)} does not say where it goes")
+    return name, _PLACES[place]
+
+
+_PLACES = {location.value: location for location in Location}
+
+
+def _check_header(name: str, location: Location) -> None:
+    if location not in {Location.HEADER, Location.COOKIE}:
+        return
+    if not _TOKEN.fullmatch(name):
+        raise Unusable(f"the {location} parameter {quote_text(name)} has a name that no {location} has")
+    if location is Location.COOKIE:
+        return
+    lower = name.lower()
+    if lower in _FRAMING_HEADERS:
+        raise _LeftOut(f"the header {quote_text(name)} is set by the connection; it is not offered")
+    if lower in _PRIVATE_HEADERS or lower.startswith(_PRIVATE_PREFIXES):
+        raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
+
+
+def _content(node: Object, name: str, location: Location) -> tuple[str, object]:
+    content = as_object(node.get("content")) or {}
+    if len(content) != 1:
+        raise Unusable(f"the parameter {quote_text(name)} has no single media type")
+    media_type, media = next(iter(content.items()))
+    is_form = location is Location.QUERYSTRING and essence(media_type) == _FORM_TYPE
+    if not is_media_type(media_type) or not (is_json(media_type) or is_form):
+        raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
+    return concrete(media_type), media
+
+
+def _style(node: Object, name: str, location: Location, translated: Translated) -> tuple[Style, tuple[str, ...]]:
+    """The declared style. One that its place has not is harmless for a single value, which all write alike."""
+    allowed = _STYLES[location]
+    named = node.get("style", allowed[0].value)
+    for style in allowed:
+        if style.value == named:
+            return style, ()
+    reason = f"the parameter {quote_text(name)} has the style {quote_text(str(named))}, which its place has not"
+    if isinstance(translated.schema, bool) or translated.schema.get("type") not in _SCALARS:
+        raise Unusable(reason)
+    return allowed[0], (f"{reason}; {allowed[0]} is used",)

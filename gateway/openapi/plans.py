@@ -1,0 +1,100 @@
+"""How the parts of an operation become one request plan and the arguments that feed it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.domain.plans import Location, ParameterPlan, RequestPlan, Style
+from gateway.openapi.assembly import Argument
+from gateway.openapi.bodies import Body
+from gateway.openapi.media import accept_header
+from gateway.openapi.naming import name_arguments
+from gateway.openapi.operations import Operation
+from gateway.openapi.parameters import Parameter
+from gateway.openapi.paths import placeholders, plan_path
+from gateway.openapi.schemas import Translated
+from gateway.openapi.security import SecurityPlan
+from gateway.openapi.servers import Server
+from gateway.openapi.shapes import Object, object_at, quote_text
+from gateway.openapi.tools import is_idempotent
+
+_TEXT = Translated(schema={"type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What one operation is made of, read and checked."""
+
+    server: Server
+    parameters: Sequence[Parameter]
+    body: Body | None
+    security: SecurityPlan
+    answers: Sequence[Object]
+
+
+def fit_parameters(operation: Operation, parameters: Sequence[Parameter]) -> tuple[list[Parameter], list[str]]:
+    """The parameters with path and template made to agree, and what had to be done for it."""
+    named = placeholders(operation.path)
+    declared = {parameter.plan.name for parameter in parameters if parameter.plan.location is Location.PATH}
+    missing = [name for name in named if name not in declared]
+    unused = [name for name in declared if name not in named]
+    losses = [f"the path parameter {quote_text(name)} is not declared; it is offered as a text" for name in missing]
+    losses += [f"the path parameter {quote_text(name)} is not in the path; it is not offered" for name in unused]
+    kept = [
+        parameter
+        for parameter in parameters
+        if parameter.plan.location is not Location.PATH or parameter.plan.name in named
+    ]
+    return [*kept, *(_text_parameter(name) for name in missing)], losses
+
+
+def plan_request(operation: Operation, parts: Parts) -> tuple[RequestPlan, list[Argument]]:
+    """The plan of a request and the arguments a caller gives for it.
+
+    Raises:
+        Unusable: the path cannot be put together.
+    """
+    arguments = name_arguments([parameter.key for parameter in parts.parameters])
+    plans = [
+        replace(parameter.plan, argument=argument)
+        for parameter, argument in zip(parts.parameters, arguments, strict=True)
+    ]
+    indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}
+    path = plan_path(parts.server, operation.path, indexes)
+    request = RequestPlan(
+        method=operation.method,
+        origin=parts.server.origin,
+        path=path.path,
+        query=path.query,
+        parameters=tuple(plans),
+        body=parts.body.plan if parts.body else None,
+        accept=accept_header(_answer_types(parts.answers)),
+        security=parts.security.alternatives,
+        idempotent=is_idempotent(operation.method),
+    )
+    return request, list(_arguments(plans, parts))
+
+
+def successes(responses: Object) -> Iterator[object]:
+    """The declared answers that are successes; the default one where there is no other."""
+    fine = [node for status, node in responses.items() if status[:1] == "2"]
+    yield from fine or [node for status, node in responses.items() if status == "default"]
+
+
+def _text_parameter(name: str) -> Parameter:
+    plan = ParameterPlan(
+        argument=name, name=name, location=Location.PATH, style=Style.SIMPLE, explode=False, required=True
+    )
+    return Parameter(plan=plan, translated=_TEXT)
+
+
+def _arguments(plans: Sequence[ParameterPlan], parts: Parts) -> Iterator[Argument]:
+    for plan, parameter in zip(plans, parts.parameters, strict=True):
+        yield Argument(name=plan.argument, translated=parameter.translated, is_required=plan.required)
+    if parts.body is not None:
+        body = parts.body
+        yield Argument(name=body.plan.argument, translated=body.translated, is_required=body.plan.required)
+
+
+def _answer_types(answers: Sequence[Object]) -> Iterator[str]:
+    for answer in answers:
+        yield from object_at(answer, "content")

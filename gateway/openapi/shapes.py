@@ -1,0 +1,70 @@
+"""What shape an untrusted part of a document has: every look into a parsed document goes through here."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
+
+Object: TypeAlias = Mapping[str, object]
+
+NOTHING: Object = {}
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SHOWN = 120
+
+
+class Unusable(Exception):
+    """A part of a document that cannot be turned into a request; the message is the reason for the report."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def as_object(value: object) -> Object | None:
+    """The value if it is a JSON object."""
+    return cast("Object", value) if isinstance(value, dict) else None
+
+
+def as_list(value: object) -> Sequence[object] | None:
+    """The value if it is a JSON array."""
+    return cast("Sequence[object]", value) if isinstance(value, list) else None
+
+
+def object_at(node: Object, key: str) -> Object:
+    """The object under the key; an empty one where there is none."""
+    return as_object(node.get(key)) or NOTHING
+
+
+def list_at(node: Object, key: str) -> Sequence[object]:
+    """The array under the key; an empty one where there is none."""
+    return as_list(node.get(key)) or ()
+
+
+def text_at(node: Object, key: str) -> str | None:
+    """The text under the key, unless it is empty or no text."""
+    value = node.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def is_true_at(node: Object, key: str) -> bool:
+    """Whether the key holds exactly `true`."""
+    return node.get(key) is True
+
+
+def point(*tokens: str) -> str:
+    """A JSON pointer (RFC 6901) to these tokens."""
+    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def clean_text(text: str) -> str:
+    """The text without control, zero-width and bidirectional characters; tab and line feed stay."""
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def quote_text(text: str) -> str:
+    """The text in quotes, cleaned and short enough to stand in a reason."""
+    cleaned = clean_text(text)
+    return f"'{cleaned if len(cleaned) <= _SHOWN else cleaned[: _SHOWN - 1] + '…'}'"

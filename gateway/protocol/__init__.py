@@ -1,0 +1,1 @@
+"""The MCP face: both protocol eras at one URL per tenant."""

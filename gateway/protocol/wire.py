@@ -1,0 +1,69 @@
+"""JSON-RPC messages as HTTP answers, and what a request may look like before its content is read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from mcp_types import INVALID_REQUEST
+from starlette.types import Receive, Scope, Send
+
+from gateway.errors import GatewayError
+from gateway.protocol.errors import code_of, details_of
+
+JSON = b"application/json"
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+async def answer(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
+    """One whole HTTP answer; JSON when there is a body."""
+    length = (b"content-length", str(len(body)).encode())
+    kind = ((b"content-type", JSON),) if body else ()
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, length, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def error_message(code: int, message: str, *, data: Mapping[str, Any], request_id: str | int | None = None) -> bytes:
+    """A JSON-RPC error response."""
+    error = {"code": code, "message": message, "data": data}
+    return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
+
+
+def refusal(error: GatewayError, correlation_id: str, *, code: int | None = None) -> bytes:
+    """A JSON-RPC error response for one of our errors, without a request id."""
+    chosen = code_of(error) if code is None else code
+    return error_message(chosen, error.message, data=details_of(error, correlation_id))
+
+
+def invalid_request(message: str, correlation_id: str) -> bytes:
+    """A JSON-RPC error response for what is no request of this protocol."""
+    return error_message(INVALID_REQUEST, message, data={"code": "input.invalid", "correlation_id": correlation_id})
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of this (lower-case) name."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+def accepts_json(scope: Scope) -> bool:
+    """Whether the client takes `application/json`; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
+    accept = header(scope, b"accept")
+    if accept is None:
+        return True
+    ranges = (part.partition(";")[0].strip().lower() for part in accept.split(","))
+    return any(kind in {"application/json", "application/*", "*/*"} for kind in ranges)
+
+
+def is_json(scope: Scope) -> bool:
+    """Whether the body is declared as JSON."""
+    declared = header(scope, b"content-type") or ""
+    return declared.partition(";")[0].strip().lower() == "application/json"
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that hands out a body already read, then goes on with the original."""
+    pending: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Any:
+        return pending.pop() if pending else await receive()
+
+    return replayed

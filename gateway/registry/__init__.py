@@ -1,0 +1,1 @@
+"""What one connection may list and call: a snapshot bound to a principal and a profile."""

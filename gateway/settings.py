@@ -1,0 +1,146 @@
+"""What the environment says: every `GATEWAY_*` variable, its default and its meaning."""
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from gateway.errors import BrokenSetting
+
+PREFIX = "GATEWAY_"
+CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
+"""Read by the command line as a client; the server ignores them."""
+
+_MINIMUM_KEY_LENGTH = 32
+_Names = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """How one gateway process runs."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    public_url: str | None = Field(None, description="URL under which clients reach us, if not host and port.")
+    allowed_hosts: _Names = Field(
+        (), description="Further Host names to answer, comma-separated; `*.example.com` works."
+    )
+    allowed_origins: _Names = Field((), description="Browser origins that may call, comma-separated.")
+    data_dir: Path = Field(Path(".gateway"), description="Folder of the embedded servers' data and of generated keys.")
+    database_url: SecretStr | None = Field(None, description="PostgreSQL to use; without it one is started.")
+    migration_database_url: SecretStr | None = Field(
+        None, description="PostgreSQL login that owns the schema; default: the database URL."
+    )
+    database_pool: int = Field(8, ge=1, le=100, description="Connections to PostgreSQL a replica may hold.")
+    redis_url: SecretStr | None = Field(None, description="Redis to use; without it one is started.")
+    secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
+        (), description="Keys that seal stored secrets, comma-separated; the first seals, all open."
+    )
+    operator_key: SecretStr | None = Field(None, description="The operator's API key, at least 32 characters.")
+    egress_allow: _Names = Field((), description="Private `host:port` upstreams that may be dialled, comma-separated.")
+    session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
+    drain_s: float = Field(10.0, ge=0, description="Seconds that calls in flight may take to finish on SIGTERM.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe line that is logged."
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto", description="JSON lines, or readable ones; auto reads the terminal."
+    )
+
+    @field_validator("allowed_hosts", "allowed_origins", "egress_allow", "secret_keys", mode="before")
+    @classmethod
+    def split_list(cls, value: object) -> object:
+        """Comma-separated text as its parts."""
+        return tuple(part for raw in value.split(",") if (part := raw.strip())) if isinstance(value, str) else value
+
+    @field_validator("operator_key")
+    @classmethod
+    def check_operator_key(cls, value: SecretStr | None) -> SecretStr | None:
+        """Long enough not to be guessed."""
+        if value is not None and len(value.get_secret_value()) < _MINIMUM_KEY_LENGTH:
+            raise ValueError(f"must have at least {_MINIMUM_KEY_LENGTH} characters")
+        return value
+
+    @field_validator("secret_keys")
+    @classmethod
+    def check_secret_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        """Each long enough not to be guessed."""
+        if any(len(key.get_secret_value()) < _MINIMUM_KEY_LENGTH for key in value):
+            raise ValueError(f"every key must have at least {_MINIMUM_KEY_LENGTH} characters")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def check_public_url(cls, value: str | None) -> str | None:
+        """Scheme and host, without a path's end."""
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("must be an http or https URL without query and fragment")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def check_exposure(self) -> Self:
+        """Keys that are generated are for this machine only."""
+        if self.is_generating_keys and not _is_loopback(self.host):
+            missing = [name for name, value in self._key_variables() if not value]
+            raise ValueError(f"listening on {self.host} needs {' and '.join(missing)} to be set")
+        if self.database_url is not None and not self.secret_keys:
+            raise ValueError("a configured database needs GATEWAY_SECRET_KEYS to be set")
+        return self
+
+    @property
+    def is_generating_keys(self) -> bool:
+        """Whether some key is not configured, so that one of ours is used."""
+        return not all(value for _, value in self._key_variables())
+
+    @property
+    def log_as_json(self) -> bool:
+        """Whether logs are JSON lines; `auto` writes readable ones to a terminal."""
+        return self.log_format == "json" or (self.log_format == "auto" and not os.isatty(2))
+
+    def _key_variables(self) -> Iterable[tuple[str, object]]:
+        return (("GATEWAY_SECRET_KEYS", self.secret_keys), ("GATEWAY_OPERATOR_KEY", self.operator_key))
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings of this process; overrides win over the environment.
+
+    Raises:
+        BrokenSetting: a variable is unknown or its value is not allowed; the message names it.
+    """
+    _check_names(os.environ)
+    try:
+        return Settings.model_validate(overrides)
+    except ValidationError as error:
+        raise BrokenSetting(_first_fault(error)) from None
+
+
+def _check_names(names: Iterable[str]) -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_VARIABLES
+    for name in names:
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise BrokenSetting(f"unknown variable {name}{hint}")
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    reason = fault["msg"].removeprefix("Value error, ")
+    return f"{PREFIX}{str(fault['loc'][0]).upper()}: {reason}" if fault["loc"] else reason
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

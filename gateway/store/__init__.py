@@ -1,0 +1,1 @@
+"""PostgreSQL: every row of every tenant, and the walls between tenants."""

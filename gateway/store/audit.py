@@ -1,0 +1,161 @@
+"""The audit trail in the database: entries of catalog changes, reading it, and checking that nobody edited it.
+
+Entries of a tenant outlive the tenant: removing one is no way to lose its trail. Entries of calls are written by
+`audit_writer`.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict, Unpack
+
+import orjson
+from sqlalchemy import RowMapping, select
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.identifiers import AuditId, TenantId, mint
+from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
+from gateway.store.tables import audit_entries
+
+CATALOG = "catalog"
+"""The writer of changes. Its chain is numbered by the tenant's revision, whose row is locked while one is added."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SUFFIX = 9
+
+
+class Change(TypedDict):
+    """What one change of a tenant's catalog was."""
+
+    principal: str
+    action: str
+    target: str
+    correlation_id: str
+    revision: int
+    detail: Mapping[str, object]
+    chain_key: bytes
+
+
+async def append_change(tenant: TenantId, db: AsyncSession, **change: Unpack[Change]) -> AuditId:
+    """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision."""
+    last = (
+        select(audit_entries.c.mac)
+        .where(audit_entries.c.tenant_id == tenant, audit_entries.c.writer == CATALOG)
+        .order_by(audit_entries.c.seq.desc())
+        .limit(1)
+    )
+    previous = (await db.execute(last)).scalar_one_or_none() or START
+    row = _row(tenant, change)
+    values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
+    values["at"] = _EPOCH + row.at_us * _MICROSECOND
+    await db.execute(insert_into(audit_entries).values(**values, mac=link(change["chain_key"], previous, row)))
+    return AuditId(row.id)
+
+
+async def page(
+    tenant: TenantId,
+    db: AsyncSession,
+    *,
+    after: str | None,
+    limit: int,
+    kind: AuditKind | None = None,
+    target: str | None = None,
+) -> Sequence[AuditEntry]:
+    """Entries older than the one with the id `after`, newest first."""
+    wanted = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
+    if after is not None:
+        wanted = wanted.where(audit_entries.c.id < after)
+    if kind is not None:
+        wanted = wanted.where(audit_entries.c.kind == kind.value)
+    if target is not None:
+        wanted = wanted.where(audit_entries.c.target == target)
+    rows = await db.execute(wanted.order_by(audit_entries.c.id.desc()).limit(limit))
+    return [_entry(row) for row in rows.mappings()]
+
+
+async def verify(tenant: TenantId, db: AsyncSession, *, chain_keys: Sequence[bytes]) -> Sequence[AuditId]:
+    """The entries that were changed, or before which one is missing; none when the trail is whole.
+
+    What is missing at the end of a chain cannot be seen here.
+    """
+    in_order = audit_entries.c.writer, audit_entries.c.seq
+    rows = await db.stream(select(audit_entries).where(audit_entries.c.tenant_id == tenant).order_by(*in_order))
+    broken: list[AuditId] = []
+    before: RowMapping | None = None
+    async for row in rows.mappings():
+        starts = before is None or before["writer"] != row["writer"]
+        previous = START if before is None or starts else before["mac"]
+        follows = row["seq"] == (_first_number(row) if before is None or starts else before["seq"] + 1)
+        if not follows or not any(link(key, previous, _chained(row)) == row["mac"] for key in chain_keys):
+            broken.append(AuditId(row["id"]))
+        before = row
+    return broken
+
+
+_CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")
+
+
+def _row(tenant: TenantId, change: Change) -> AuditRow:
+    at_us = now_us()
+    return AuditRow(
+        tenant=tenant,
+        id=audit_id(at_us, mint("")[1 : 1 + _SUFFIX]),
+        writer=CATALOG,
+        seq=change["revision"],
+        at_us=at_us,
+        kind=AuditKind.CHANGE.value,
+        principal=storable(change["principal"]),
+        subject="",
+        action=storable(change["action"]),
+        target=storable(change["target"]),
+        outcome="ok",
+        correlation_id=storable(change["correlation_id"]),
+        digest=b"",
+        status=None,
+        duration_us=0,
+        result_bytes=0,
+        detail=orjson.dumps(dict(change["detail"]), default=str).decode(),
+    )
+
+
+def _chained(row: RowMapping) -> AuditRow:
+    values = [row[name] for name in _CHAINED]
+    values[_CHAINED.index("at")] = (row["at"] - _EPOCH) // _MICROSECOND
+    return AuditRow(*values)
+
+
+def _first_number(row: RowMapping) -> int:
+    """A call writer counts from 1; a tenant's first change may have any revision."""
+    return int(row["seq"]) if row["writer"] == CATALOG else 1
+
+
+def _entry(row: RowMapping) -> AuditEntry:
+    kind = AuditKind(row["kind"])
+    return AuditEntry(
+        id=AuditId(row["id"]),
+        at=row["at"],
+        kind=kind,
+        principal=row["principal"],
+        action=row["action"],
+        target=row["target"],
+        outcome=row["outcome"],
+        correlation_id=row["correlation_id"],
+        detail=_change_detail(row) if kind is AuditKind.CHANGE else _call_detail(row),
+    )
+
+
+def _change_detail(row: RowMapping) -> dict[str, object]:
+    detail: dict[str, object] = orjson.loads(row["detail"])
+    return {**detail, "revision": row["seq"]}
+
+
+def _call_detail(row: RowMapping) -> dict[str, object]:
+    return {
+        "subject": row["subject"],
+        "digest": row["digest"].hex(),
+        "status": row["status"],
+        "duration_us": row["duration_us"],
+        "result_bytes": row["result_bytes"],
+    }

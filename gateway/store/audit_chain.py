@@ -1,0 +1,63 @@
+"""How audit rows are tied together: each carries a MAC over itself and over the MAC of the row before it.
+
+A chain belongs to one tenant and one writer, and its rows are numbered without gaps. The key is never in the
+database, so a row that was changed, or removed from the middle, is found by whoever holds it.
+"""
+
+import hmac
+import time
+from typing import NamedTuple
+
+import msgspec
+
+from gateway.domain.identifiers import AuditId
+
+START = b""
+"""What stands before the first row of a chain."""
+
+
+class AuditRow(NamedTuple):
+    """One row but for its MAC, in the order of the table's columns."""
+
+    tenant: str
+    id: str
+    writer: str
+    seq: int
+    at_us: int
+    kind: str
+    principal: str
+    subject: str
+    action: str
+    target: str
+    outcome: str
+    correlation_id: str
+    digest: bytes
+    status: int | None
+    duration_us: int
+    result_bytes: int
+    detail: str
+
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def link(chain_key: bytes, previous: bytes, row: AuditRow) -> bytes:
+    """The MAC of a row that follows the one with the MAC `previous`."""
+    return hmac.digest(chain_key, previous + _encoder.encode(row), "sha256")
+
+
+def now_us() -> int:
+    """Microseconds since 1970, as the database keeps time."""
+    return time.time_ns() // 1000
+
+
+def audit_id(at_us: int, suffix: str) -> AuditId:
+    """An id that sorts by time: eleven hexadecimal digits of milliseconds, then nine characters of the writer's."""
+    return AuditId(f"aud_{at_us // 1000:011x}{suffix}")
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL cannot hold, so that one odd name does not fail everybody's rows."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

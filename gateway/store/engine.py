@@ -1,0 +1,100 @@
+"""The store: transactions that see one tenant, and what must hold before it may be used.
+
+Every connection runs as `gateway_app`, which owns nothing and cannot step around row-level security.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import exc, text
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import DatabaseUnavailable
+from gateway.store.connect import Connection, connect_app
+from gateway.store.faults import see_our_errors
+
+SCHEMA = "0001"
+"""The revision this code was written for; a test holds it to the newest migration."""
+
+_SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
+_WAIT_FOR_CONNECTION_S = 5.0
+
+
+class Store:
+    """The pool of connections to PostgreSQL."""
+
+    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+        self._url = url
+        self._pool_size = pool_size
+        self._stack = AsyncExitStack()
+        self._engine: AsyncEngine | None = None
+
+    async def __aenter__(self) -> Self:
+        async def connect(*_: object, **__: object) -> Connection:
+            return await connect_app(self._url)
+
+        engine = create_async_engine(
+            "postgresql+asyncpg://",
+            connect_args={"async_creator_fn": connect},
+            pool_size=self._pool_size,
+            max_overflow=0,
+            pool_timeout=_WAIT_FOR_CONNECTION_S,
+            pool_pre_ping=True,
+            hide_parameters=True,
+        )
+        see_our_errors(engine)
+        self._stack.push_async_callback(engine.dispose)
+        self._engine = engine
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine = None
+        await self._stack.aclose()
+
+    def transaction(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+        """One transaction that sees and writes this tenant's rows only; commits on a clean exit.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+        """
+        return self._transaction(tenant)
+
+    def unscoped(self) -> AbstractAsyncContextManager[AsyncSession]:
+        """One transaction that sees no tenant at all: for the functions that look past row-level security.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+        """
+        return self._transaction(None)
+
+    async def check(self) -> None:
+        """Whether the store can serve: reachable, as a safe role, and migrated.
+
+        A schema newer than this code is accepted, so that old replicas go on while new ones roll out.
+
+        Raises:
+            DatabaseUnavailable: it cannot.
+        """
+        async with self._transaction(None) as db:
+            found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
+        if not isinstance(found, str) or found < SCHEMA:
+            raise DatabaseUnavailable(
+                f"The database is at migration {found or 'none'}, this gateway needs {SCHEMA}: run `gateway migrate`."
+            )
+
+    @asynccontextmanager
+    async def _transaction(self, tenant: TenantId | None) -> AsyncGenerator[AsyncSession]:
+        if self._engine is None:
+            raise DatabaseUnavailable("The store is not open.")
+        try:
+            async with AsyncSession(self._engine, autoflush=False) as db, db.begin():
+                if tenant is not None:
+                    await db.execute(_SET_TENANT, {"tenant": tenant})
+                yield db
+        except exc.TimeoutError:
+            raise DatabaseUnavailable("All connections to PostgreSQL are in use.") from None

@@ -1,0 +1,78 @@
+"""What an error of PostgreSQL or of its driver means to a caller, by SQLSTATE."""
+
+import asyncpg
+from sqlalchemy import event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, GatewayError, NameTaken, NotFound
+
+_UNIQUE = "23505"
+_FOREIGN_KEY = "23503"
+_CANCELLED = "57014"
+_NO_ROLE = "22023"
+_FORBIDDEN = "42501"
+_UNDEFINED_TABLE = "42P01"
+_NOT_STORABLE = frozenset({"22021", "22P05", "54000"})
+"""A character PostgreSQL cannot hold, such as NUL, or a name too long for an index."""
+
+_WRONG_LOGIN = frozenset({"28000", "28P01", "3D000", "42704", _FORBIDDEN})
+_RETRY_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
+"""Connection, serialisation and deadlock, resources, lock, operator's intervention, system."""
+
+
+def translate(error: Exception) -> GatewayError | None:
+    """Our error for one of the driver's; None for a mistake of ours, which must stay visible as it is."""
+    state = _state(error)
+    if state == _UNIQUE:
+        return NameTaken("The name is already in use.")
+    if state == _FOREIGN_KEY:
+        return NotFound("What this belongs to does not exist.")
+    if state in _NOT_STORABLE:
+        return BadInput("The value has a character or a length that cannot be stored.")
+    if state == _CANCELLED:
+        return DatabaseUnavailable("PostgreSQL took too long.")
+    if state == _UNDEFINED_TABLE:
+        return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
+    if state[:2] in _RETRY_CLASSES if state else isinstance(error, (OSError, TimeoutError)):
+        return _away()
+    return None
+
+
+def translate_connecting(error: Exception) -> GatewayError:
+    """Our error for anything that can go wrong until a connection stands; it never repeats the URL."""
+    state = _state(error)
+    if state == _NO_ROLE and isinstance(error, asyncpg.InvalidParameterValueError):
+        return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
+    if state in _WRONG_LOGIN:
+        return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
+    if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
+        return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
+    return DatabaseUnavailable(f"PostgreSQL cannot be reached: {type(error).__name__}.")
+
+
+def see_our_errors(engine: AsyncEngine) -> None:
+    """From now on, what this engine raises is ours wherever `translate` knows the error."""
+    event.listen(engine.sync_engine, "handle_error", _replace, retval=True)
+
+
+def _replace(context: ExceptionContext) -> GatewayError | None:
+    error = context.original_exception
+    if context.is_pre_ping or not isinstance(error, Exception):
+        return None  # the pool reads its own pings; a cancellation stays one
+    return translate(error) or (_away() if context.is_disconnect else None)
+
+
+def _state(error: Exception) -> str | None:
+    """The SQLSTATE, wherever the layers put it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        state = getattr(seen, "sqlstate", None)
+        if isinstance(state, str):
+            return state
+        seen = seen.__cause__
+    return None
+
+
+def _away() -> DatabaseUnavailable:
+    return DatabaseUnavailable("PostgreSQL does not answer.")

@@ -1,0 +1,111 @@
+"""A tenant's API keys, and the one way to find a key without knowing its tenant."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import RowMapping, delete, func, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Key, Scope
+from gateway.errors import NotFound
+from gateway.store.tables import keys
+
+_FOUND = (*(column.name for column in keys.c), "slug")
+
+
+async def find(db: AsyncSession, key: KeyId) -> tuple[Key, str] | None:
+    """The key of this id and its tenant's slug; sees past row-level security."""
+    found = func.key_by_id(key).table_valued(*_FOUND)
+    rows = await db.execute(select(*(found.c[name] for name in _FOUND)))
+    row = rows.mappings().one_or_none()
+    return (_key(row), str(row["slug"])) if row else None
+
+
+async def insert(key: Key, db: AsyncSession) -> None:
+    """Add a key to its tenant.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    await db.execute(
+        insert_into(keys).values(
+            tenant_id=key.tenant,
+            id=key.id,
+            name=key.name,
+            scopes=_scopes(key),
+            subject=key.subject,
+            profile=key.profile,
+            digest=key.digest,
+            created_at=key.created_at,
+            expires_at=key.expires_at,
+            revoked_at=key.revoked_at,
+            version=key.version,
+        )
+    )
+
+
+async def get(tenant: TenantId, db: AsyncSession, key: KeyId) -> Key | None:
+    """One key of the tenant."""
+    rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id == key))
+    row = rows.mappings().one_or_none()
+    return _key(row) if row else None
+
+
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Key]:
+    """The tenant's keys whose ids follow `after`, in their order."""
+    wanted = select(keys).where(keys.c.tenant_id == tenant).order_by(keys.c.id).limit(limit)
+    rows = await db.execute(wanted.where(keys.c.id > after) if after is not None else wanted)
+    return [_key(row) for row in rows.mappings()]
+
+
+async def save(key: Key, db: AsyncSession) -> Key:
+    """Write what may change of a key, and return it with its new version.
+
+    Raises:
+        NotFound: the tenant has no such key.
+    """
+    done = await db.execute(
+        update(keys)
+        .where(keys.c.tenant_id == key.tenant, keys.c.id == key.id)
+        .values(
+            name=key.name,
+            scopes=_scopes(key),
+            expires_at=key.expires_at,
+            revoked_at=key.revoked_at,
+            digest=key.digest,
+            version=keys.c.version + 1,
+        )
+        .returning(keys.c.version)
+    )
+    version = done.scalar_one_or_none()
+    if version is None:
+        raise NotFound("There is no such key.")
+    return replace(key, version=int(version))
+
+
+async def remove(tenant: TenantId, db: AsyncSession, key: KeyId) -> bool:
+    """Remove a key; says whether it was there."""
+    gone = delete(keys).where(keys.c.tenant_id == tenant, keys.c.id == key).returning(keys.c.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+def _scopes(key: Key) -> list[str]:
+    return sorted(scope.value for scope in key.scopes)
+
+
+def _key(row: RowMapping) -> Key:
+    return Key(
+        tenant=TenantId(row["tenant_id"]),
+        id=KeyId(row["id"]),
+        name=row["name"],
+        scopes=frozenset(Scope(scope) for scope in row["scopes"]),
+        subject=row["subject"],
+        profile=row["profile"],
+        digest=row["digest"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        version=row["version"],
+    )

@@ -1,0 +1,65 @@
+"""What each tenant wants done about calls, and how much it may use."""
+
+from dataclasses import replace
+
+from sqlalchemy import RowMapping, select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Decision, Limits, Policy
+from gateway.store.tables import policies
+
+
+async def get(tenant: TenantId, db: AsyncSession) -> Policy:
+    """The tenant's policy; the default one until it has its own."""
+    rows = await db.execute(select(policies).where(policies.c.tenant_id == tenant))
+    row = rows.mappings().one_or_none()
+    return _policy(row) if row else Policy()
+
+
+async def save(tenant: TenantId, db: AsyncSession, policy: Policy) -> Policy:
+    """Replace the tenant's policy, and return it with its new version.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    facts = _facts(policy)
+    # The default that nobody wrote is version 1, so the first one written is version 2.
+    first = insert_into(policies).values(tenant_id=tenant, version=Policy().version + 1, **facts)
+    written = first.on_conflict_do_update(
+        index_elements=[policies.c.tenant_id], set_={**facts, "version": policies.c.version + 1}
+    )
+    version = (await db.execute(written.returning(policies.c.version))).scalar_one()
+    return replace(policy, version=int(version))
+
+
+def _facts(policy: Policy) -> dict[str, object]:
+    return {
+        "safe": policy.safe.value,
+        "moderate": policy.moderate.value,
+        "dangerous": policy.dangerous.value,
+        "calls_per_second": policy.limits.calls_per_second,
+        "burst": policy.limits.burst,
+        "concurrency": policy.limits.concurrency,
+        "sessions": policy.limits.sessions,
+        "streams": policy.limits.streams,
+        "primitives": policy.limits.primitives,
+    }
+
+
+def _policy(row: RowMapping) -> Policy:
+    return Policy(
+        safe=Decision(row["safe"]),
+        moderate=Decision(row["moderate"]),
+        dangerous=Decision(row["dangerous"]),
+        limits=Limits(
+            calls_per_second=row["calls_per_second"],
+            burst=row["burst"],
+            concurrency=row["concurrency"],
+            sessions=row["sessions"],
+            streams=row["streams"],
+            primitives=row["primitives"],
+        ),
+        version=row["version"],
+    )

@@ -1,0 +1,100 @@
+"""The credentials of a tenant's sources, sealed; they go in and are applied, and are never shown again."""
+
+from collections.abc import Mapping
+
+import msgspec
+from sqlalchemy import delete, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
+from gateway.domain.requests import Credential
+from gateway.store.sealing import Sealer
+from gateway.store.tables import data_keys, secrets
+
+
+async def save(
+    tenant: TenantId, db: AsyncSession, sealer: Sealer, *, source: SourceId, scheme: str, credential: Credential
+) -> None:
+    """Store the credential of one security scheme of a source in place of an earlier one.
+
+    Raises:
+        NotFound: the tenant has no such source.
+    """
+    key_id, wrapped = await _data_key(tenant, db, sealer)
+    is_it = (secrets.c.tenant_id == tenant, secrets.c.source_id == source, secrets.c.scheme == scheme)
+    found = (await db.execute(select(secrets.c.version).where(*is_it).with_for_update())).scalar_one_or_none()
+    version = int(found or 0) + 1
+    value = msgspec.json.encode({"value": credential.value, "username": credential.username})
+    sealed = sealer.seal(tenant, wrapped, value, source, scheme, str(version))
+    facts = {"version": version, "data_key_id": key_id, "sealed": sealed}
+    if found is None:
+        place = {"tenant_id": tenant, "id": new_secret_id(), "source_id": source, "scheme": scheme}
+        await db.execute(insert_into(secrets).values(**place, **facts))
+    else:
+        await db.execute(update(secrets).where(*is_it).values(**facts))
+
+
+async def load(tenant: TenantId, db: AsyncSession, sealer: Sealer, source: SourceId) -> Mapping[str, Credential]:
+    """The credentials of a source by security scheme.
+
+    Raises:
+        SecretUnreadable: one was changed, or no configured key opens it.
+    """
+    wanted = select(secrets.c.scheme, secrets.c.version, secrets.c.sealed, data_keys.c.wrapped)
+    joined = (data_keys.c.tenant_id == secrets.c.tenant_id) & (data_keys.c.id == secrets.c.data_key_id)
+    is_of_source = (secrets.c.tenant_id == tenant, secrets.c.source_id == source)
+    rows = await db.execute(wanted.join_from(secrets, data_keys, joined).where(*is_of_source))
+    return {
+        str(row["scheme"]): _credential(
+            sealer.open(tenant, row["wrapped"], row["sealed"], source, row["scheme"], str(row["version"]))
+        )
+        for row in rows.mappings()
+    }
+
+
+async def remove_all(tenant: TenantId, db: AsyncSession, source: SourceId) -> int:
+    """Forget all credentials of a source and say how many there were."""
+    gone = delete(secrets).where(secrets.c.tenant_id == tenant, secrets.c.source_id == source)
+    return len((await db.execute(gone.returning(secrets.c.id))).all())
+
+
+async def rewrap(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> int:
+    """Wrap the tenant's data keys by the first secret key, so that older ones can go; says how many it did.
+
+    Data keys that no configured key opens are lost already and stay as they are.
+    """
+    rows = await db.execute(
+        select(data_keys.c.id, data_keys.c.wrapped).where(data_keys.c.tenant_id == tenant).with_for_update()
+    )
+    found = [(row["id"], row["wrapped"]) for row in rows.mappings()]
+    stale = [(key, wrapped) for key, wrapped in found if sealer.can_open(wrapped) and not sealer.is_current(wrapped)]
+    for key, wrapped in stale:
+        is_it = (data_keys.c.tenant_id == tenant, data_keys.c.id == key)
+        await db.execute(update(data_keys).where(*is_it).values(wrapped=sealer.rewrap(tenant, wrapped)))
+    return len(stale)
+
+
+async def _data_key(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> tuple[str, bytes]:
+    """The tenant's newest data key that can be opened, or a new one: losing a secret key must not lock it out."""
+    rows = await db.execute(
+        select(data_keys.c.id, data_keys.c.wrapped)
+        .where(data_keys.c.tenant_id == tenant)
+        .order_by(data_keys.c.created_at.desc(), data_keys.c.id)
+    )
+    for row in rows.mappings():
+        if sealer.can_open(row["wrapped"]):
+            return row["id"], row["wrapped"]
+    key, wrapped = mint("dek"), sealer.new_data_key(tenant)
+    await db.execute(insert_into(data_keys).values(tenant_id=tenant, id=key, wrapped=wrapped))
+    return key, wrapped
+
+
+class _Plain(msgspec.Struct):
+    value: str
+    username: str | None = None
+
+
+def _credential(plain: bytes) -> Credential:
+    read = msgspec.json.decode(plain, type=_Plain)
+    return Credential(value=read.value, username=read.username)

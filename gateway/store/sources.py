@@ -1,0 +1,147 @@
+"""A tenant's sources, and every version of the document of each."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.sources import Exposure, Source
+from gateway.errors import NotFound
+from gateway.store.tables import secrets, source_versions, sources
+
+
+async def insert(source: Source, db: AsyncSession) -> None:
+    """Add a source.
+
+    Raises:
+        NameTaken: the tenant has a source of this name.
+    """
+    await db.execute(
+        insert_into(sources).values(
+            tenant_id=source.tenant,
+            id=source.id,
+            created_at=source.created_at,
+            version=source.version,
+            **_facts(source),
+        )
+    )
+
+
+async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Source | None:
+    """The source of this id or name; an id wins."""
+    is_named = or_(sources.c.id == name_or_id, sources.c.name == name_or_id)
+    rows = await db.execute(_listed(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1))
+    row = rows.mappings().one_or_none()
+    return _source(row) if row else None
+
+
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Source]:
+    """The tenant's sources whose names follow `after`, in their order."""
+    wanted = _listed(tenant).order_by(sources.c.name).limit(limit)
+    rows = await db.execute(wanted.where(sources.c.name > after) if after is not None else wanted)
+    return [_source(row) for row in rows.mappings()]
+
+
+async def save(source: Source, db: AsyncSession) -> Source:
+    """Write a source as it now is, and return it with its new version.
+
+    Raises:
+        NotFound: the tenant has no such source.
+        NameTaken: another source of the tenant has the name.
+    """
+    done = await db.execute(
+        update(sources)
+        .where(sources.c.tenant_id == source.tenant, sources.c.id == source.id)
+        .values(version=sources.c.version + 1, **_facts(source))
+        .returning(sources.c.version)
+    )
+    version = done.scalar_one_or_none()
+    if version is None:
+        raise NotFound("There is no such source.")
+    return replace(source, version=int(version))
+
+
+async def remove(tenant: TenantId, db: AsyncSession, source: SourceId) -> bool:
+    """Remove a source with its versions, operations and credentials; says whether it was there."""
+    gone = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+async def insert_version(
+    tenant: TenantId, db: AsyncSession, *, source: SourceId, number: int, document: bytes, report: bytes
+) -> None:
+    """Keep one version of a source's document with the report of its import.
+
+    Raises:
+        NameTaken: the source has a version of this number.
+        NotFound: the tenant has no such source.
+    """
+    await db.execute(
+        insert_into(source_versions).values(
+            tenant_id=tenant, source_id=source, number=number, document=document, report=report
+        )
+    )
+
+
+async def report(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+    """The import report of one version."""
+    return await _of_version(db, select(source_versions.c.report), tenant, source, number)
+
+
+async def document(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+    """The document of one version, byte for byte."""
+    return await _of_version(db, select(source_versions.c.document), tenant, source, number)
+
+
+async def _of_version(
+    db: AsyncSession, wanted: Select[bytes], tenant: TenantId, source: SourceId, number: int
+) -> bytes | None:
+    versions = source_versions.c
+    is_it = (versions.tenant_id == tenant, versions.source_id == source, versions.number == number)
+    return (await db.execute(wanted.where(*is_it))).scalar_one_or_none()
+
+
+def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+    return select(sources, _schemes()).where(sources.c.tenant_id == tenant)
+
+
+def _schemes() -> ColumnElement[list[str]]:
+    """The schemes that have a stored credential: asked of the secrets, so that the two cannot disagree."""
+    stored = select(func.array_agg(aggregate_order_by(secrets.c.scheme, secrets.c.scheme)))
+    is_of_source = (secrets.c.tenant_id == sources.c.tenant_id, secrets.c.source_id == sources.c.id)
+    return stored.where(*is_of_source).correlate(sources).scalar_subquery().label("schemes")
+
+
+def _facts(source: Source) -> dict[str, object]:
+    return {
+        "name": source.name,
+        "title": source.title,
+        "base_url": source.base_url,
+        "prefix": source.prefix,
+        "expose": source.expose.value,
+        "url": source.url,
+        "active_version": source.active_version,
+        "updated_at": source.updated_at,
+    }
+
+
+def _source(row: RowMapping) -> Source:
+    return Source(
+        tenant=TenantId(row["tenant_id"]),
+        id=SourceId(row["id"]),
+        name=row["name"],
+        title=row["title"],
+        base_url=row["base_url"],
+        prefix=row["prefix"],
+        expose=Exposure(row["expose"]),
+        url=row["url"],
+        schemes=tuple(row["schemes"] or ()),
+        active_version=row["active_version"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

@@ -1,0 +1,163 @@
+"""The tables as statements name them; the migrations say what they are.
+
+A test compares the two, so a column that is missing here or there is found.
+"""
+
+from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Float, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData()
+
+_moment = DateTime(timezone=True)
+
+tenants = Table(
+    "tenants",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("slug", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("created_at", _moment, nullable=False),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("profile", Text),
+    Column("digest", LargeBinary, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("expires_at", _moment),
+    Column("revoked_at", _moment),
+    Column("version", BigInteger, nullable=False),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("base_url", Text),
+    Column("prefix", Text),
+    Column("expose", Text, nullable=False),
+    Column("url", Text),
+    Column("active_version", Integer, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+source_versions = Table(
+    "source_versions",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("source_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("report", LargeBinary, nullable=False),
+    Column("created_at", _moment, nullable=False),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("source_id", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("operation_id", Text),
+    Column("tool", Text, nullable=False),
+    Column("definition", LargeBinary, nullable=False),
+    Column("plan", LargeBinary, nullable=False),
+    Column("safety", Text, nullable=False),
+)
+
+primitives = Table(
+    "primitives",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("definition", LargeBinary, nullable=False),
+    Column("handler", LargeBinary, nullable=False),
+    Column("safety", Text),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("safe", Text, nullable=False),
+    Column("moderate", Text, nullable=False),
+    Column("dangerous", Text, nullable=False),
+    Column("calls_per_second", Float, nullable=False),
+    Column("burst", Integer, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("sessions", Integer, nullable=False),
+    Column("streams", Integer, nullable=False),
+    Column("primitives", Integer, nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+
+data_keys = Table(
+    "data_keys",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("created_at", _moment, nullable=False),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("source_id", Text, nullable=False),
+    Column("scheme", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+due_work = Table(
+    "due_work",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("due_at", _moment, nullable=False),
+)
+
+audit_entries = Table(
+    "audit_entries",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("writer", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", _moment, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("correlation_id", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("status", Integer),
+    Column("duration_us", BigInteger, nullable=False),
+    Column("result_bytes", BigInteger, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("mac", LargeBinary, nullable=False),
+)

@@ -1,0 +1,109 @@
+"""The tenants themselves, and the revision that rises with every change of one."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import RowMapping, delete, func, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.tenants import Tenant
+from gateway.errors import NotFound
+from gateway.store.tables import tenants
+
+_COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
+
+
+async def insert(tenant: Tenant, db: AsyncSession) -> None:
+    """Add a tenant, inside its own transaction.
+
+    Raises:
+        NameTaken: another tenant has the slug.
+    """
+    await db.execute(
+        insert_into(tenants).values(
+            id=tenant.id, slug=tenant.slug, name=tenant.name, revision=tenant.revision, created_at=tenant.created_at
+        )
+    )
+
+
+async def get(tenant: TenantId, db: AsyncSession) -> Tenant | None:
+    """The tenant, inside its own transaction."""
+    found = await db.execute(select(*_COLUMNS).where(tenants.c.id == tenant))
+    row = found.mappings().one_or_none()
+    return _tenant(row) if row else None
+
+
+async def find(db: AsyncSession, slug: str) -> Tenant | None:
+    """The tenant of this slug; sees past row-level security."""
+    found = await _list(db, slug, None, 1)
+    return found[0] if found else None
+
+
+async def page(db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Tenant]:
+    """The tenants whose slugs follow `after`, in their order; sees past row-level security."""
+    return await _list(db, None, after, limit)
+
+
+async def rename(tenant: TenantId, db: AsyncSession, name: str) -> None:
+    """Give the tenant another display name.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    done = await db.execute(update(tenants).where(tenants.c.id == tenant).values(name=name).returning(tenants.c.id))
+    if done.one_or_none() is None:
+        raise _missing()
+
+
+async def remove(tenant: TenantId, db: AsyncSession) -> bool:
+    """Remove the tenant with everything it owns but its audit entries; says whether it was there."""
+    done = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
+    return done.one_or_none() is not None
+
+
+async def advance(tenant: TenantId, db: AsyncSession) -> int:
+    """Raise the revision by one and return it.
+
+    The row stays locked until the transaction ends: whoever advances first and changes afterwards has the tenant's
+    catalog to itself.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    done = await db.execute(
+        update(tenants)
+        .where(tenants.c.id == tenant)
+        .values(revision=tenants.c.revision + 1)
+        .returning(tenants.c.revision)
+    )
+    risen = done.scalar_one_or_none()
+    if risen is None:
+        raise _missing()
+    return int(risen)
+
+
+async def revision(tenant: TenantId, db: AsyncSession) -> int | None:
+    """The current revision; None without such a tenant."""
+    return (await db.execute(select(tenants.c.revision).where(tenants.c.id == tenant))).scalar_one_or_none()
+
+
+async def _list(db: AsyncSession, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
+    listed = func.list_tenants(slug, after, limit).table_valued("id", "slug", "name", "revision", "created_at")
+    columns = listed.c
+    rows = await db.execute(select(columns.id, columns.slug, columns.name, columns.revision, columns.created_at))
+    return [_tenant(row) for row in rows.mappings()]
+
+
+def _tenant(row: RowMapping) -> Tenant:
+    return Tenant(
+        id=TenantId(row["id"]),
+        slug=row["slug"],
+        name=row["name"],
+        revision=row["revision"],
+        created_at=row["created_at"],
+    )
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no such tenant.")

@@ -1,0 +1,71 @@
+"""Which IP addresses the gateway may dial: ours, because Python's `is_global` calls several inner ones global.
+
+An address is judged after it was resolved, never by how it was spelled.
+"""
+
+import ipaddress
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+_DENIED_4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's inner control address, formally public
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_GLOBAL_6 = IPv6Network("2000::/3")
+_DENIED_6 = tuple(IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+
+_PRIVATE_4 = tuple(
+    IPv4Network(text) for text in ("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+)
+_PRIVATE_6 = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
+
+Address = IPv4Address | IPv6Address
+
+
+def read_address(text: str) -> Address | None:
+    """The address a text stands for, IPv4-mapped ones as IPv4; None for names and for scoped addresses."""
+    if "%" in text:
+        return None
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def is_public(address: Address) -> bool:
+    """Whether anybody's document may name this address."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _DENIED_4)
+    return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)
+
+
+def is_private(address: Address) -> bool:
+    """Whether this is an inner address of the kind an operator's own upstreams have.
+
+    Link-local, multicast and reserved ones are neither public nor private: cloud metadata lives there.
+    """
+    if isinstance(address, IPv4Address):
+        return any(address in network for network in _PRIVATE_4)
+    return any(address in network for network in _PRIVATE_6)

@@ -1,0 +1,104 @@
+"""How stored credentials get onto a request: the first way the operation accepts for which everything is stored.
+
+A credential wins over an argument of the same name: the caller cannot replace it, and it is never sent twice.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import unquote_plus
+
+from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.errors import CredentialMissing
+from gateway.upstream.text import Unwritable, percent
+from gateway.upstream.wire import is_header_value, is_sendable_header, is_token
+
+Security = tuple[tuple[SchemePlan, ...], ...]
+
+
+def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
+    """The request with its credentials.
+
+    An operation that also accepts no credential at all gets one when it is stored, and goes without when none is.
+
+    Raises:
+        CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
+    """
+    for alternative in security:
+        if alternative and all(scheme.name in credentials for scheme in alternative):
+            for scheme in alternative:
+                request = _apply(request, scheme, credentials[scheme.name])
+            return request
+    if not security or () in security:
+        return request
+    ways = " or ".join(" with ".join(repr(scheme.name) for scheme in alternative) for alternative in security)
+    raise CredentialMissing(f"This operation needs a credential that the source does not have: {ways}.")
+
+
+def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential) -> UpstreamRequest:
+    if scheme.kind is SchemeKind.BASIC:
+        return _with_header(request, scheme, "Authorization", f"Basic {_pair(scheme, credential)}")
+    if scheme.kind is SchemeKind.BEARER:
+        return _with_header(request, scheme, "Authorization", f"Bearer {credential.value}")
+    if not credential.value:
+        raise _unusable(scheme)
+    if scheme.kind is SchemeKind.API_KEY_HEADER:
+        return _with_header(request, scheme, scheme.field, credential.value)
+    if scheme.kind is SchemeKind.API_KEY_COOKIE:
+        return _with_cookie(request, scheme, credential.value)
+    return _with_query(request, scheme, credential.value)
+
+
+def _pair(scheme: SchemePlan, credential: Credential) -> str:
+    """User name and password as RFC 7617 wants them, in UTF-8."""
+    username = credential.username or ""
+    if ":" in username or not (username + credential.value).isprintable():
+        raise _unusable(scheme)
+    try:
+        return base64.b64encode(f"{username}:{credential.value}".encode()).decode("ascii")
+    except UnicodeEncodeError:
+        raise _unusable(scheme) from None
+
+
+def _with_header(request: UpstreamRequest, scheme: SchemePlan, name: str, value: str) -> UpstreamRequest:
+    lower = name.lower()
+    if not is_sendable_header(name) or lower == "content-type" or not is_header_value(value):
+        raise _unusable(scheme)
+    kept = tuple(header for header in request.headers if header[0].lower() != lower)
+    return replace(request, headers=(*kept, (name, value)))
+
+
+def _with_cookie(request: UpstreamRequest, scheme: SchemePlan, value: str) -> UpstreamRequest:
+    if not is_token(scheme.field) or not is_header_value(value):
+        raise _unusable(scheme)
+    pairs: list[str] = []
+    for name, held in request.headers:
+        if name.lower() == "cookie":
+            pairs += [pair for pair in held.split("; ") if pair.partition("=")[0] != scheme.field]
+    pairs.append(f"{scheme.field}={_cookie_text(value)}")
+    kept = tuple(header for header in request.headers if header[0].lower() != "cookie")
+    return replace(request, headers=(*kept, ("Cookie", "; ".join(pairs))))
+
+
+def _cookie_text(value: str) -> str:
+    """As stored where a cookie can carry it (RFC 6265), else percent-encoded."""
+    return percent(value) if any(character in ' ",;\\' for character in value) else value
+
+
+def _with_query(request: UpstreamRequest, scheme: SchemePlan, value: str) -> UpstreamRequest:
+    try:
+        pair = f"{percent(scheme.field)}={percent(value)}"
+    except Unwritable:
+        raise _unusable(scheme) from None
+    if not value.isprintable():
+        raise _unusable(scheme)
+    path, _, query = request.url.partition("?")
+    pairs = [held for held in query.split("&") if held and unquote_plus(held.partition("=")[0]) != scheme.field]
+    return replace(request, url=f"{path}?{'&'.join([*pairs, pair])}")
+
+
+def _unusable(scheme: SchemePlan) -> CredentialMissing:
+    return CredentialMissing(
+        f"The credential stored for {scheme.name!r} cannot be sent as this scheme wants it; store it again."
+    )

@@ -1,0 +1,108 @@
+"""The body of an answer sent with gzip or deflate, inflated within bounds.
+
+Bounds: bytes out, bytes out per byte in, number of gzip members. The stream must end where the body ends.
+"""
+
+import zlib
+from typing import Protocol
+
+from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
+
+ACCEPTED = "gzip, deflate"
+
+_RATIO = 100
+_RATIO_FROM = 1 << 20
+"""Below this many bytes out a high ratio is normal (repetitive JSON) and harmless."""
+_MEMBERS = 1_000
+_PIECE = 1 << 18
+"""Bytes out per step, so that a small piece of body cannot become a large one before it is judged."""
+_GZIP = 31
+_ZLIB = 15
+_RAW = -15
+_MAGIC = b"\x1f\x8b"
+
+
+class _Stream(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+class Inflater:
+    """Inflates one body piece by piece; never holds more than `limit` bytes of result.
+
+    Raises:
+        UpstreamAnswerBroken: an encoding that was not offered, more than one, or a stream that is not what it says.
+    """
+
+    def __init__(self, encoding: str, *, limit: int) -> None:
+        name = encoding.strip().lower()
+        if name not in {"gzip", "x-gzip", "deflate"}:
+            raise UpstreamAnswerBroken("The upstream's answer has a content encoding that was not offered.")
+        self._is_gzip = name != "deflate"
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._out = 0
+        self._in = 0
+        self._is_full = False
+        self._members = 0
+        self._head = b""
+        self._stream: _Stream | None = zlib.decompressobj(_GZIP) if self._is_gzip else None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece of the body.
+
+        Raises:
+            UpstreamAnswerTooLarge: the result is beyond the limit or the ratio.
+            UpstreamAnswerBroken: this is not the declared encoding.
+        """
+        self._in += len(data)
+        if self._stream is None:  # zlib or raw deflate: both are called deflate, two bytes tell
+            self._head += data
+            if len(self._head) < 2:
+                return
+            data, self._head = self._head, b""
+            self._stream = zlib.decompressobj(_ZLIB if _has_zlib_header(data) else _RAW)
+        while data or self._is_full:
+            data = self._pour(self._stream, data)
+
+    def finish(self) -> bytes:
+        """The whole result.
+
+        Raises:
+            UpstreamAnswerBroken: the stream did not end with the body.
+        """
+        if self._in and (self._stream is None or not self._stream.eof):
+            raise UpstreamAnswerBroken("The upstream's answer breaks off inside its content encoding.")
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+
+    def _pour(self, stream: _Stream, data: bytes) -> bytes:
+        """Inflate as much of `data` as the bounds let through; what remains to be fed again."""
+        if stream.eof:
+            stream = self._next_member(data)
+        try:
+            piece = stream.decompress(data, _PIECE)
+        except zlib.error:
+            raise UpstreamAnswerBroken("The upstream's answer is not in the content encoding it names.") from None
+        self._is_full = len(piece) == _PIECE and not stream.eof  # zlib may hold more without wanting more
+        if piece:
+            self._pieces.append(piece)
+            self._out += len(piece)
+        if self._out > self._limit or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):
+            raise UpstreamAnswerTooLarge("The upstream's answer inflates to more than a result may have.")
+        return stream.unused_data if stream.eof else stream.unconsumed_tail
+
+    def _next_member(self, data: bytes) -> _Stream:
+        self._members += 1
+        if not self._is_gzip or self._members > _MEMBERS or not _MAGIC.startswith(data[:2]):
+            raise UpstreamAnswerBroken("The upstream's answer goes on after the end of its content encoding.")
+        self._stream = zlib.decompressobj(_GZIP)
+        return self._stream
+
+
+def _has_zlib_header(data: bytes) -> bool:
+    return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0

@@ -1,0 +1,79 @@
+"""How a name becomes checked addresses: asked once per new connection, and what was checked is what is dialled."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gateway.upstream.guard import Guard
+
+_THREADS = 16
+
+
+class Lookup(Protocol):
+    """Asks the name system for every address of a name; raises OSError when there is none."""
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """The addresses, as text, in the order to try them."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will be asked."""
+        ...
+
+
+class SystemLookup:
+    """The operating system's resolver, on threads of its own: slow names must not hold up file or other work."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
+
+    async def resolve(self, host: str, port: int) -> Sequence[str]:
+        """The addresses of a name; numeric spellings such as 0x7f000001 come back as the address they mean."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, _ask_system, host, port)
+
+    def close(self) -> None:
+        """Forget queued questions; a running one ends with its thread."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class GuardedResolver(AbstractResolver):
+    """What aiohttp asks: a lookup whose every answer must pass the guard."""
+
+    def __init__(self, lookup: Lookup, guard: Guard) -> None:
+        self._lookup = lookup
+        self._guard = guard
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses to dial, in the lookup's order.
+
+        Raises:
+            EgressDenied: one of the answers may not be dialled.
+        """
+        addresses = self._guard.admit(host, port, await self._lookup.resolve(host, port))
+        if not addresses:
+            raise OSError("the name has no address")
+        return [_result(host, port, address) for address in addresses]
+
+    async def close(self) -> None:
+        """Called by aiohttp when the pool closes."""
+        self._lookup.close()
+
+
+def _result(host: str, port: int, address: str) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=socket.IPPROTO_TCP, flags=0)
+
+
+def _ask_system(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    except ValueError:  # a label too long, or not a name at all
+        raise OSError("the name cannot be resolved") from None
+    return list(dict.fromkeys(str(info[4][0]) for info in found))

@@ -1,0 +1,146 @@
+"""How values are written for their place: OpenAPI's style table, one function per place.
+
+Each function here takes what a parameter plan says and returns a writer, which turns a value into its encoded text.
+An empty text means that there is nothing to send. null members of lists and objects count as undefined (RFC 6570
+section 2.3) and are left out; a list or object inside a list or object, which OpenAPI leaves undefined, is written
+as compact JSON.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from gateway.domain.plans import Style
+from gateway.upstream.paths import check_path_value
+from gateway.upstream.text import Unwritable, is_list, is_object, percent, to_text
+
+Encode: TypeAlias = Callable[[str], str]
+Writer: TypeAlias = Callable[[object], str]
+
+_DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
+_NO_PATH = frozenset({"", ".", ".."})
+
+
+def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Simple, label and matrix; refuses values that could change which path is meant."""
+    key = percent(name)
+
+    def item(value: object) -> str:
+        if type(value) is int:
+            return str(value)
+        text = to_text(value)
+        check_path_value(text)
+        return encode(text)
+
+    def write(value: object) -> str:
+        if style is Style.MATRIX:
+            parts = _matrix(key, value, item, explode=explode)
+        elif style is Style.LABEL:
+            parts = "." + _joined(value, item, "." if explode else ",", explode=explode)
+        else:
+            parts = _joined(value, item, ",", explode=explode)
+        if parts in _NO_PATH:
+            raise Unwritable("it is empty, which would name another path")
+        return parts
+
+    return write
+
+
+def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Form, the delimited styles and deepObject, as `name=value` pairs joined by `&`; also for form bodies."""
+    key = percent(name)
+    if style is Style.DEEP_OBJECT:
+        return lambda value: "&".join(_deep(key, value, encode))
+    if explode:
+        return lambda value: "&".join(_pairs(key, value, encode))
+    plain, encoded = _DELIMITERS.get(style, (None, ","))
+
+    def item(value: object) -> str:
+        text = to_text(value)
+        if plain is None:
+            return encode(text).replace(",", "%2C")
+        if plain in text:
+            raise Unwritable(f"a member cannot contain {plain!r}, which separates members here")
+        return encode(text)
+
+    def write(value: object) -> str:
+        if _is_scalar(value):
+            return f"{key}={encode(to_text(value))}"
+        return f"{key}={_joined(value, item, encoded, explode=False)}" if _has_members(value) else ""
+
+    return write
+
+
+def header_writer(*, explode: bool) -> Writer:
+    """Simple, not percent-encoded; refuses members that would read as two."""
+
+    def item(value: object) -> str:
+        text = to_text(value)
+        if "," in text:
+            raise Unwritable("a member of a list in a header cannot contain a comma")
+        return text
+
+    def write(value: object) -> str:
+        return to_text(value) if _is_scalar(value) else _joined(value, item, ",", explode=explode)
+
+    return write
+
+
+def cookie_writer(name: str, *, explode: bool, encode: Encode) -> Writer:
+    """Form, exploded members as cookies of their own."""
+    key = percent(name)
+    if explode:
+        return lambda value: "; ".join(_pairs(key, value, encode))
+    return query_writer(name, Style.FORM, explode=False, encode=encode)
+
+
+def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> str:
+    """The members of a value between separators; a scalar is its own only member."""
+    if is_list(value):
+        return separator.join([item(member) for member in value if member is not None])
+    if is_object(value):
+        equals = "=" if explode else separator
+        return separator.join([f"{item(name)}{equals}{item(member)}" for name, member in _members(value)])
+    return item(value)
+
+
+def _matrix(key: str, value: object, item: Writer, *, explode: bool) -> str:
+    if explode and is_list(value):
+        return "".join([f";{key}={item(member)}" for member in value if member is not None])
+    if explode and is_object(value):
+        return "".join([f";{item(name)}={item(member)}" for name, member in _members(value)])
+    return f";{key}={_joined(value, item, ',', explode=False)}" if _is_scalar(value) or _has_members(value) else ""
+
+
+def _pairs(key: str, value: object, encode: Encode) -> list[str]:
+    if is_list(value):
+        return [f"{key}={encode(to_text(member))}" for member in value if member is not None]
+    if is_object(value):
+        return [f"{percent(name)}={encode(to_text(member))}" for name, member in _members(value)]
+    return [f"{key}={encode(to_text(value))}"]
+
+
+def _deep(key: str, value: object, encode: Encode) -> Iterator[str]:
+    """`name[a][b]=…`; lists by index, as the libraries do that gave this style its meaning."""
+    if is_object(value):
+        for name, member in _members(value):
+            yield from _deep(f"{key}%5B{percent(name)}%5D", member, encode)
+    elif is_list(value):
+        for index, member in enumerate(value):
+            if member is not None:
+                yield from _deep(f"{key}%5B{index}%5D", member, encode)
+    else:
+        yield f"{key}={encode(to_text(value))}"
+
+
+def _members(value: dict[str, object]) -> Iterator[tuple[str, object]]:
+    return ((name, member) for name, member in value.items() if member is not None)
+
+
+def _is_scalar(value: object) -> bool:
+    return not isinstance(value, (list, dict))
+
+
+def _has_members(value: object) -> bool:
+    if is_list(value):
+        return any(member is not None for member in value)
+    return is_object(value) and any(member is not None for member in value.values())

@@ -1,0 +1,99 @@
+"""How one value becomes text, and how text is percent-encoded for its place in a URL or form (RFC 3986, RFC 6570)."""
+
+import json
+import math
+import re
+from typing import TypeGuard
+from urllib.parse import quote, quote_plus
+
+_TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
+_LARGEST_PLAIN = 1e21
+
+
+class Unwritable(Exception):
+    """A value that has no form in the place it belongs to; the message says why and never repeats the value."""
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether an argument is a JSON array."""
+    return isinstance(value, list)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether an argument is a JSON object."""
+    return isinstance(value, dict)
+
+
+def to_text(value: object) -> str:
+    """The text of one value: booleans and numbers as in JSON, integral numbers without a fraction, objects as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    return to_json(value)
+
+
+def to_json(value: object, *, ascii_only: bool = False) -> str:
+    """Compact JSON; integers of any size keep every digit."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        raise Unwritable("it cannot be written as JSON") from None
+
+
+def to_bytes(text: str, charset: str = "utf-8") -> bytes:
+    """Text as bytes; a lone surrogate has none."""
+    try:
+        return text.encode(charset)
+    except UnicodeEncodeError:
+        raise Unwritable(f"it has characters that cannot be written in {charset}") from None
+
+
+def percent(text: str) -> str:
+    """Everything but RFC 3986's unreserved characters is encoded."""
+    if text.isascii() and text.isalnum():
+        return text
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise Unwritable("it has characters that are not valid Unicode text") from None
+
+
+def plus(text: str) -> str:
+    """The encoding of HTML forms: as `percent`, a blank as `+`."""
+    try:
+        return quote_plus(text, safe="")
+    except UnicodeEncodeError:
+        raise Unwritable("it has characters that are not valid Unicode text") from None
+
+
+def reserved_query(text: str) -> str:
+    """`allowReserved` in a query or form: reserved characters and percent-triples stay, but what ends a value does not.
+
+    OpenAPI leaves `[ ] #` (no part of a query) and `& +` (mean something in forms) to the sender: they are encoded.
+    """
+    return _keep_triples(text, ":/?@!$'()*,;=")
+
+
+def reserved_path(text: str) -> str:
+    """`allowReserved` in a path: as in a query, and `/` and `?` are encoded, which would end the value."""
+    return _keep_triples(text, ":@!$&'()*+,;=")
+
+
+def _keep_triples(text: str, safe: str) -> str:
+    try:
+        return "".join(part if index % 2 else quote(part, safe=safe) for index, part in enumerate(_TRIPLE.split(text)))
+    except UnicodeEncodeError:
+        raise Unwritable("it has characters that are not valid Unicode text") from None
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise Unwritable("it is not a finite number")
+    if value.is_integer() and abs(value) < _LARGEST_PLAIN:
+        return str(int(value))
+    return repr(value).replace("e+", "e")

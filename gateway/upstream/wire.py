@@ -1,0 +1,67 @@
+"""What a URL, a header name and a header value must look like before they go out.
+
+aiohttp checks neither header names nor framing headers that are set by hand, and its messages repeat bad values;
+so everything is judged here first, and no error repeats what it refuses.
+"""
+
+import re
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
+"""Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
+
+No obs-text: aiohttp would write it as UTF-8, which is not what a reader of Latin-1 expects.
+"""
+_URL = re.compile(
+    r"https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?"
+)
+
+FRAMING = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that describe the message or the connection: only the pool itself writes them."""
+
+_IDENTITY = frozenset(
+    {"accept", "authorization", "content-type", "cookie", "forwarded", "set-cookie", "via", "x-real-ip"}
+)
+_PREFIXES = ("proxy-", "x-forwarded-")
+
+
+def is_token(name: str) -> bool:
+    """Whether this can be a header or cookie name."""
+    return _TOKEN.fullmatch(name) is not None
+
+
+def is_header_value(value: str) -> bool:
+    """Whether this goes over the wire as it stands and can neither end the header nor start another."""
+    return _VALUE.fullmatch(value) is not None
+
+
+def is_sendable_url(url: str) -> bool:
+    """Whether this is an absolute, fully encoded http(s) URL without credentials or fragment."""
+    return _URL.fullmatch(url) is not None
+
+
+def is_sendable_header(name: str) -> bool:
+    """Whether the pool sends a header of this name for its callers."""
+    lower = name.lower()
+    return is_token(name) and lower not in FRAMING and not lower.startswith("proxy-")
+
+
+def is_argument_header(name: str) -> bool:
+    """Whether a tool argument may fill this header: not framing, identity, forwarding or body headers."""
+    lower = name.lower()
+    return is_sendable_header(name) and lower not in _IDENTITY and not lower.startswith(_PREFIXES)

@@ -1,0 +1,216 @@
+"""What a request's body is: bytes within a limit and a time, and JSON that means one thing only.
+
+Two readers of the same bytes must not see different values: so no duplicate keys, no NaN or infinities, nothing but
+UTF-8, no byte order mark, no lone surrogates; integers stay exact. Nesting is bounded.
+"""
+
+import contextlib
+import json
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, cast
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
+
+from gateway.errors import DocumentTooLarge, Fault, InvalidBody
+from gateway.web.slow import receive_within
+
+MAX_DEPTH = 64
+
+_SEARCHED_CHARACTERS = 64 * 1024
+_BOM = b"\xef\xbb\xbf"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|-?Infinity|NaN')
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def declared_length(scope: Mapping[str, Any]) -> int | None:
+    """How long the body says it is; None when it does not say."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else None
+    return None
+
+
+async def read_body(receive: Receive, *, limit: int, deadline: float, declared: int | None = None) -> bytes:
+    """The whole body, which must arrive within `deadline` seconds.
+
+    Raises:
+        DocumentTooLarge: it is, or says it is, longer than `limit` bytes; the rest is not read.
+        InvalidBody: it did not arrive in time.
+        ClientDisconnect: the client went away.
+    """
+    if declared is not None and declared > limit:
+        raise _too_large(limit)
+    until = time.monotonic() + deadline
+    parts: list[bytes] = []
+    length = 0
+    while True:
+        message = await _receive(receive, until, deadline)
+        part: bytes = message.get("body", b"")
+        length += len(part)
+        if length > limit:
+            raise _too_large(limit)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _receive(receive: Receive, until: float, deadline: float) -> Message:
+    try:
+        message = await receive_within(receive, until - time.monotonic())
+    except TimeoutError:
+        raise InvalidBody(f"the body did not arrive within {deadline:g} seconds") from None
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message
+
+
+def load_json(raw: bytes) -> object:
+    """The value of a JSON text.
+
+    Raises:
+        InvalidBody: it is no JSON, or JSON that readers understand differently; a fault has line and column.
+    """
+    if raw.startswith(_BOM):
+        _refuse("a byte order mark is not allowed", raw, 0)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        _refuse("not UTF-8", raw, error.start)
+    if not text.strip(" \t\r\n"):
+        _refuse("the body is empty", raw, 0)
+    value = _parse(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise _broken(f"nested deeper than {MAX_DEPTH} levels")
+    if _ESCAPED_SURROGATE.search(raw) is not None:
+        _refuse_surrogates(value)
+    return value
+
+
+class _NotStrict(ValueError):
+    """Something Python's reader takes and we do not."""
+
+
+def _parse(text: str) -> object:
+    try:
+        value: object = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise _broken(error.msg, line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise _broken(f"nested deeper than {MAX_DEPTH} levels") from None
+    except _NotStrict as error:
+        raise _find_fault(text) or _broken(str(error)) from None
+    except ValueError:  # Python bounds the digits of an integer, because reading them takes quadratic time
+        raise _broken("a number has too many digits") from None
+    return value
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise _NotStrict(f"the key {twice[:64]!a} is there twice")
+    return members
+
+
+def _twice(key: str) -> str:
+    return f"the key {key[:64]!a} is there twice"
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value in _INFINITIES:
+        raise _NotStrict("a number is too large")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise _NotStrict(f"{name} is not JSON")
+
+
+_INFINITIES = frozenset({math.inf, -math.inf})
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_number, parse_constant=_constant)
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    """Whether containers lie in each other deeper than this, level by level, without recursion."""
+    level: list[Any] = [value]
+    for _ in range(depth):
+        inside: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inside.extend(cast(dict[str, Any], item).values())
+            elif isinstance(item, list):
+                inside.extend(cast(Sequence[Any], item))
+        level = [item for item in inside if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _refuse_surrogates(value: object) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _broken("a string has half of a surrogate pair") from None
+
+
+def _find_fault(text: str) -> InvalidBody | None:
+    """The first constant that is no JSON, or key that its object already has, with its place.
+
+    Long texts are not searched: this runs at the speed of Python.
+    """
+    if len(text) > _SEARCHED_CHARACTERS:
+        return None
+    with contextlib.suppress(ValueError, IndexError):  # behind what was refused anything may stand
+        return _search(text)
+    return None
+
+
+def _search(text: str) -> InvalidBody | None:
+    open_objects: list[set[str] | None] = []
+    last: re.Match[str] | None = None
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case "{":
+                open_objects.append(set())
+            case "[":
+                open_objects.append(None)
+            case "}" | "]":
+                open_objects.pop()
+            case ":" if last is not None and open_objects and (keys := open_objects[-1]) is not None:
+                key: str = json.loads(last[0])
+                if key in keys:
+                    return _broken_at(_twice(key), text, last.start())
+                keys.add(key)
+            case "NaN" | "Infinity" | "-Infinity":
+                return _broken_at(f"{token[0]} is not JSON", text, token.start())
+            case _:
+                pass
+        last = token
+    return None
+
+
+def _refuse(reason: str, raw: bytes, index: int) -> NoReturn:
+    before = raw[:index].decode("utf-8", "replace")
+    raise _broken_at(reason, before, len(before))
+
+
+def _broken_at(reason: str, text: str, index: int) -> InvalidBody:
+    line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+    return _broken(reason, line=line, column=column)
+
+
+def _broken(reason: str, *, line: int | None = None, column: int | None = None) -> InvalidBody:
+    where = "" if line is None else f" (line {line}, column {column})"
+    fault = Fault(pointer="", reason=reason, line=line, column=column)
+    return InvalidBody(f"the body is not acceptable JSON: {reason}{where}", faults=(fault,))
+
+
+def _too_large(limit: int) -> DocumentTooLarge:
+    return DocumentTooLarge(f"the body exceeds {limit} bytes")

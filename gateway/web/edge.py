@@ -1,0 +1,210 @@
+"""The first thing a request meets: is it for us, from where it may come, small enough, and what is it called.
+
+Pure ASGI and outermost, so that it also guards what the faces refuse. It gives every request a correlation id, bounds
+the time its body may take, and turns an error nobody foresaw into a problem that says nothing.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from gateway.web.hosts import AllowedHosts, AllowedOrigins
+from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
+from gateway.web.slow import PacedBody
+
+log = structlog.get_logger(__name__)
+
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeLimits:
+    """How large and how slow a request may be before any of it is understood."""
+
+    headers: int = 64
+    header_bytes: int = 16 * 1024
+    url_bytes: int = 4 * 1024
+    body_s: float = 30.0
+    body_grace_s: float = 5.0
+    body_bytes_per_s: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a request goes no further."""
+
+    status: int
+    code: str
+    detail: str
+
+
+TOO_MANY_HEADERS = _Refusal(431, "http.headers_too_large", "the header is too large")
+URL_TOO_LONG = _Refusal(414, "http.url_too_long", "the URL is too long")
+REPEATED_HEADER = _Refusal(400, "http.header_repeated", "a header that may stand once stands twice")
+NOT_OUR_HOST = _Refusal(421, "http.host_refused", "this Host is not one this gateway answers to")
+FOREIGN_ORIGIN = _Refusal(403, "http.origin_refused", "pages of this Origin may not call")
+BODY_TOO_SLOW = _Refusal(408, "http.body_too_slow", "the body did not arrive in time")
+
+
+class Edge:
+    """ASGI middleware around everything else."""
+
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str] = (), limits: EdgeLimits | None = None
+    ) -> None:
+        self._app = app
+        self._hosts = AllowedHosts(hosts)
+        self._origins = AllowedOrigins(origins)
+        self._limits = limits or EdgeLimits()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._app(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        seen = _Seen(scope["headers"])
+        correlation_id = seen.request_id or secrets.token_hex(12)
+        scope["correlation_id"] = correlation_id
+        answer = _Answer(send, correlation_id)
+        refusal = self._judge(scope, seen)
+        if refusal is not None:
+            await answer.refuse(refusal)
+            return
+        if seen.has_body:
+            receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
+        bind_contextvars(correlation_id=correlation_id)
+        try:
+            await self._app(scope, receive, answer)
+        except ClientDisconnect:
+            log.debug("client_disconnected")
+        except Exception:
+            log.exception("request_failed")
+            if not await answer.fail():
+                raise
+        finally:
+            clear_contextvars()
+
+    def _judge(self, scope: Scope, seen: "_Seen") -> _Refusal | None:
+        limits = self._limits
+        if seen.count > limits.headers or seen.size > limits.header_bytes:
+            return TOO_MANY_HEADERS
+        if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
+            return URL_TOO_LONG
+        if seen.is_ambiguous:
+            return REPEATED_HEADER
+        is_ours = seen.host is not None and self._hosts.allows(seen.host)
+        if not is_ours and scope["path"] not in PROBES:
+            return NOT_OUR_HOST
+        if seen.origin is not None and not (is_ours and self._origins.allows(seen.origin, seen.host or b"")):
+            return FOREIGN_ORIGIN
+        return None
+
+
+class _Seen:
+    """What the edge wants to know of the headers, from one pass over them."""
+
+    __slots__ = ("_singles", "count", "has_body", "is_ambiguous", "request_id", "size")
+
+    def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
+        self._singles: dict[bytes, bytes] = {}
+        self.count = len(headers)
+        self.request_id: str | None = None
+        self.has_body = False
+        self.is_ambiguous = False
+        size = 0
+        for name, value in headers:
+            size += len(name) + len(value)
+            if name in _WANTED:
+                self._note(name, value)
+        self.size = size
+
+    @property
+    def host(self) -> bytes | None:
+        """What the request calls us."""
+        return self._singles.get(b"host")
+
+    @property
+    def origin(self) -> bytes | None:
+        """The page that made a browser ask; None when none did."""
+        return self._singles.get(b"origin")
+
+    def _note(self, name: bytes, value: bytes) -> None:
+        if name in _SINGLE:
+            self.is_ambiguous |= name in self._singles
+            self._singles[name] = value
+        elif name != b"x-request-id":
+            self.has_body = True
+        elif _REQUEST_ID.fullmatch(value):
+            self.request_id = value.decode()
+
+
+_SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
+_WANTED = _SINGLE | {b"x-request-id", b"content-length", b"transfer-encoding"}
+
+
+class _Answer:
+    """The way back to the client: adds what every answer carries, and knows how far it has come."""
+
+    __slots__ = ("_correlation_id", "_is_complete", "_is_refused", "_is_started", "_send")
+
+    def __init__(self, send: Send, correlation_id: str) -> None:
+        self._send = send
+        self._correlation_id = correlation_id
+        self._is_started = False
+        self._is_complete = False
+        self._is_refused = False
+
+    async def __call__(self, message: Message) -> None:
+        """The application's own answer."""
+        if self._is_refused:  # the client has its answer already
+            return
+        if message["type"] == "http.response.start":
+            self._is_started = True
+            message["headers"] = self._complete(message.get("headers", ()))
+        elif not message.get("more_body", False):
+            self._is_complete = True
+        await self._send(message)
+
+    async def refuse(self, refusal: _Refusal) -> None:
+        """Answer in the place of the application, and end the connection, of which more is not wanted."""
+        if self._is_started:
+            return
+        body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._correlation_id)
+        await self._answer(refusal.status, body)
+        self._is_refused = True
+
+    async def fail(self) -> bool:
+        """Answer with a 500 if nothing was; False when an answer was begun that nobody will end."""
+        if not self._is_started:
+            await self._answer(500, unexpected_bytes(self._correlation_id))
+        return self._is_complete
+
+    async def _answer(self, status: int, body: bytes) -> None:
+        headers = [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        await self({"type": "http.response.start", "status": status, "headers": headers})
+        await self({"type": "http.response.body", "body": body})
+
+    def _complete(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        completed = [(name, value) for name, value in headers if name != b"x-request-id"]
+        completed.append((b"x-request-id", self._correlation_id.encode()))
+        completed.append((b"x-content-type-options", b"nosniff"))
+        if not any(name == b"cache-control" for name, _ in completed):
+            completed.append((b"cache-control", b"no-store"))
+        return completed

@@ -1,0 +1,80 @@
+"""Whether this replica lives (`/healthz`) and whether it should be sent requests (`/readyz`)."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.errors import GatewayError
+
+log = structlog.get_logger(__name__)
+
+Check = tuple[str, Callable[[], Awaitable[None]]]
+
+_CHECK_S = 2.0
+_FRESH_S = 0.25
+
+
+def health_routes(checks: Sequence[Check], *, is_draining: Callable[[], bool]) -> list[Route]:
+    """The probes; each check is a part's name and a function that raises when the part cannot serve."""
+    readiness = Readiness(checks)
+
+    async def healthz(_: Request) -> Response:
+        return _answer(200, {"status": "alive"})
+
+    async def readyz(_: Request) -> Response:
+        if is_draining():
+            return _answer(503, {"status": "draining", "failing": []})
+        failing = await readiness.failing()
+        if failing:
+            return _answer(503, {"status": "unready", "failing": failing})
+        return _answer(200, {"status": "ready"})
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+class Readiness:
+    """What cannot serve just now; asked of the parts at most a few times a second, however often it is probed."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self._checks = tuple(checks)
+        self._lock = anyio.Lock()
+        self._found: list[dict[str, str]] = []
+        self._found_at = -_FRESH_S
+
+    async def failing(self) -> list[dict[str, str]]:
+        """The parts that fail and why, in the order of the checks."""
+        async with self._lock:
+            if time.monotonic() - self._found_at >= _FRESH_S:
+                self._found = await self._ask()
+                self._found_at = time.monotonic()
+            return self._found
+
+    async def _ask(self) -> list[dict[str, str]]:
+        reasons: dict[str, str] = {}
+        async with anyio.create_task_group() as tasks:
+            for part, check in self._checks:
+                tasks.start_soon(_judge, part, check, reasons)
+        return [{"part": part, "reason": reasons[part]} for part, _ in self._checks if part in reasons]
+
+
+async def _judge(part: str, check: Callable[[], Awaitable[None]], reasons: dict[str, str]) -> None:
+    try:
+        with anyio.fail_after(_CHECK_S):
+            await check()
+    except TimeoutError:
+        reasons[part] = f"no answer within {_CHECK_S:g} seconds"
+    except GatewayError as error:
+        reasons[part] = error.message
+    except Exception:
+        log.exception("check_failed", part=part)
+        reasons[part] = "failed; the log says why"
+
+
+def _answer(status: int, body: object) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json", headers={"cache-control": "no-store"})

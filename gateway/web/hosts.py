@@ -1,0 +1,84 @@
+"""Which Host and Origin headers are ours: the guard against DNS rebinding and misrouted requests."""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+_MAX_REMEMBERED = 512
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+
+def default_hosts(public_url: str | None = None) -> tuple[str, ...]:
+    """The names a gateway answers to when nothing else is configured: loopback, and the host of its public URL."""
+    public = None if public_url is None else urlsplit(public_url).netloc.rpartition("@")[2].lower()
+    return (*LOOPBACK_HOSTS, public) if public else LOOPBACK_HOSTS
+
+
+class AllowedHosts:
+    """Names as configured: `name` on every port, `name:port`, `*.example.com` for everything below it."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        lowered = [name.strip().lower() for name in names]
+        self._exact = frozenset(name for name in lowered if name and not name.startswith("*."))
+        self._suffixes = tuple(name[1:] for name in lowered if name.startswith("*."))
+        self._good: set[bytes] = set()
+
+    def allows(self, header: bytes) -> bool:
+        """Whether a Host header names us."""
+        if header in self._good:
+            return True
+        if not self._matches(header):
+            return False
+        if len(self._good) < _MAX_REMEMBERED:
+            self._good.add(header)
+        return True
+
+    def _matches(self, header: bytes) -> bool:
+        host = header.decode("latin-1").lower()
+        name, port = split_port(host)
+        if port and not (port.isascii() and port.isdigit()):
+            return False
+        if host in self._exact or name in self._exact:
+            return True
+        return any(
+            len(form) > len(suffix) and form.endswith(suffix) and _is_name(name)
+            for suffix in self._suffixes
+            for form in (name, host)
+        )
+
+
+class AllowedOrigins:
+    """Origins as configured, exactly, and that of the request's own host, which is no other site."""
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        self._exact = frozenset(origin.strip().lower().rstrip("/").encode() for origin in origins if origin.strip())
+
+    def allows(self, origin: bytes, host: bytes) -> bool:
+        """Whether a page of this origin may call; `host` has been found to be ours."""
+        lowered = origin.lower()
+        if lowered in self._exact:
+            return True
+        scheme, separator, authority = lowered.decode("latin-1").partition("://")
+        default = _DEFAULT_PORTS.get(scheme)
+        if not separator or default is None:
+            return False
+        own = host.decode("latin-1").lower()
+        return _with_port(authority, default) == _with_port(own, default)
+
+
+def split_port(host: str) -> tuple[str, str]:
+    """The name and the port of an authority; no port is the empty string."""
+    name, colon, port = host.rpartition(":")
+    if not colon or port.endswith("]"):
+        return host, ""
+    return name, port
+
+
+def _with_port(authority: str, default: str) -> tuple[str, str]:
+    name, port = split_port(authority)
+    return name, port or default
+
+
+def _is_name(name: str) -> bool:
+    return name.isascii() and all(label and label.replace("-", "").isalnum() for label in name.split("."))

@@ -1,0 +1,169 @@
+"""A walk through every route of the admin API, each answer held against the OpenAPI document it serves."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import orjson
+import pytest
+
+from tests.support.documents import pets, secured
+from tests.support.gateway import RunningGateway
+from tests.support.upstream import RecordingUpstream
+
+URL = "https://pets.example"
+
+
+class Walk:
+    """Asks, and refuses every answer that the document does not foresee."""
+
+    def __init__(self, client: httpx.AsyncClient, document: dict[str, Any]) -> None:
+        self._client = client
+        self._document = document
+        self.seen: set[tuple[str, str, int]] = set()
+        self.documented = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+
+    async def ask(self, method: str, path: str, status: int, **more: Any) -> httpx.Response:
+        """One request; the answer has this status and the documented form."""
+        answer = await self._client.request(method, path, **more)
+        assert answer.status_code == status, (method, path, answer.text)
+        template = self._template(path.partition("?")[0])
+        responses = self._document["paths"][template][method.lower()]["responses"]
+        assert str(status) in responses, f"{method} {template} answered {status}, which is not documented"
+        self._check(responses[str(status)], answer)
+        self.seen.add((method, template, status))
+        return answer
+
+    def _template(self, path: str) -> str:
+        paths: list[str] = list(self._document["paths"])
+        found = [known for known in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path)]
+        return min(found, key=lambda known: known.count("{"))
+
+    def _check(self, response: Mapping[str, Any], answer: httpx.Response) -> None:
+        if "content" not in response:
+            assert answer.content == b""
+            return
+        ((media_type, content),) = response["content"].items()
+        assert answer.headers["content-type"] == media_type
+        for name, header in response.get("headers", {}).items():
+            assert name in answer.headers or not header["required"]
+        schema = {**content["schema"], "components": self._document["components"]}
+        validator = jsonschema_rs.Draft202012Validator(schema, offline=True, validate_formats=True)
+        errors = [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(answer.json())]
+        assert not errors, errors
+
+
+@pytest.fixture
+async def walk(gateway: RunningGateway) -> Walk:
+    """The operator on the way through the API."""
+    document = await gateway.admin.get("/openapi.json", headers={"authorization": ""})
+    return Walk(gateway.admin, document.json())
+
+
+async def test_every_route_answers_as_documented(walk: Walk, upstream: RecordingUpstream) -> None:
+    """Ours: what each route answers, in success and in refusal, is in its own OpenAPI document (PRG-4, OAS-3)."""
+    await _walk_tenants(walk)
+    await _walk_keys(walk)
+    await _walk_sources(walk, upstream)
+    await _walk_tools_and_policy(walk)
+    await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
+    await walk.ask("DELETE", "/tenants/acme", 204)
+    await walk.ask("GET", "/openapi.json", 200)
+    succeeded = {(method, template) for method, template, status in walk.seen if status < 300}
+    assert succeeded == walk.documented
+
+
+async def _walk_tenants(walk: Walk) -> None:
+    await walk.ask("POST", "/tenants", 201, json={"slug": "acme", "name": "Acme"})
+    await walk.ask("POST", "/tenants", 409, json={"slug": "acme"})
+    await walk.ask("POST", "/tenants", 400, json={"slug": "Not A Slug"})
+    await walk.ask("POST", "/tenants", 415, content=b"{}", headers={"content-type": "text/plain"})
+    await walk.ask("POST", "/tenants", 413, json={"slug": "x", "name": "x" * 2**20})
+    await walk.ask("GET", "/tenants", 200)
+    await walk.ask("GET", "/tenants?cursor=abc", 400)
+    shown = await walk.ask("GET", "/tenants/acme", 200)
+    assert (await walk.ask("GET", f"/tenants/{shown.json()['id']}", 200)).json() == shown.json()
+    await walk.ask("GET", "/tenants/none", 404)
+    tag = shown.headers["etag"]
+    renamed = await walk.ask("PATCH", "/tenants/acme", 200, json={"name": "New"}, headers={"if-match": tag})
+    assert (await walk.ask("GET", "/tenants/acme", 200)).headers["etag"] == renamed.headers["etag"] != tag
+    await walk.ask("PATCH", "/tenants/acme", 412, json={"name": "Newer"}, headers={"if-match": tag})
+
+
+async def _walk_keys(walk: Walk) -> None:
+    made = await walk.ask("POST", "/tenants/acme/keys", 201, json={"name": "a", "scopes": ["mcp"], "subject": "s"})
+    await walk.ask("POST", "/tenants/acme/keys", 400, json={"name": "a", "scopes": ["mcp", "approve"]})
+    await walk.ask("POST", "/tenants/acme/keys", 422, json={"name": "a", "scopes": ["mcp"], "profile": "small"})
+    path = made.headers["location"].removeprefix("/admin/v1")
+    assert path == f"/tenants/acme/keys/{made.json()['id']}"
+    await walk.ask("GET", "/tenants/acme/keys", 200)
+    shown = await walk.ask("GET", path, 200)
+    assert shown.headers["etag"] == made.headers["etag"]
+    assert "key" not in shown.json()
+    await walk.ask("PATCH", path, 200, json={"expires_at": "2100-01-01T00:00:00Z"})
+    await walk.ask("PATCH", path, 200, json={"expires_at": None})
+    await walk.ask("PATCH", path, 412, json={"name": "b"}, headers={"if-match": made.headers["etag"]})
+    rotated = await walk.ask("POST", f"{path}/rotate", 200)
+    assert rotated.json()["key"] != made.json()["key"]
+    assert (await walk.ask("POST", f"{path}/revoke", 200)).json()["revoked_at"] is not None
+    await walk.ask("POST", f"{path}/rotate", 409)
+    await walk.ask("DELETE", path, 204)
+    await walk.ask("GET", path, 404)
+
+
+async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
+    sources = "/tenants/acme/sources"
+    body = {"name": "pets", "document": pets(URL)}
+    await walk.ask("POST", sources, 200, json={**body, "dry_run": True})
+    made = await walk.ask("POST", sources, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{sources}/pets"
+    await walk.ask("POST", sources, 409, json=body)
+    clash = await walk.ask("POST", sources, 409, json={**body, "name": "zoo"})
+    prefix = clash.json()["suggested_prefix"]
+    await walk.ask("POST", sources, 201, json={**body, "name": "zoo", "prefix": prefix})
+    await walk.ask("POST", sources, 422, json={"name": "bad", "document": "{"})
+    await walk.ask("POST", sources, 422, json={**body, "name": "q", "expose": "query"})
+    upstream.status = 500
+    await walk.ask("POST", sources, 502, json={"name": "bad", "url": f"{upstream.url}/x"})
+    await walk.ask("POST", sources, 422, json={"name": "bad", "url": "http://169.254.169.254/x"})
+    await walk.ask("GET", sources, 200)
+    await walk.ask("GET", f"{sources}/pets", 200)
+    report = await walk.ask("GET", f"{sources}/pets/report", 200)
+    assert report.json() == made.json()["report"]
+    secret = {"document": secured(URL), "credentials": {"token": "s3cr3t"}}
+    replaced = await walk.ask("PUT", f"{sources}/pets", 200, json=secret)
+    assert replaced.json()["credentials"] == ["token"]
+    await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p", "dry_run": True})
+    await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p"})
+    await walk.ask("PATCH", f"{sources}/pets", 412, json={}, headers={"if-match": made.headers["etag"]})
+    await walk.ask("DELETE", f"{sources}/zoo", 204)
+    await walk.ask("GET", f"{sources}/zoo/report", 404)
+
+
+async def _walk_tools_and_policy(walk: Walk) -> None:
+    listed = await walk.ask("GET", "/tenants/acme/tools", 200)
+    name = listed.json()["items"][0]["name"]
+    shown = await walk.ask("GET", f"/tenants/acme/tools/{name}", 200)
+    assert (shown.json()["safety"], shown.json()["safety_reasons"]) == ("safe", ["GET only reads"])
+    await walk.ask("GET", "/tenants/acme/tools/none", 404)
+    current = await walk.ask("GET", "/tenants/acme/policy", 200)
+    policy = {**current.json(), "dangerous": "deny"}
+    tag = current.headers["etag"]
+    assert (await walk.ask("PUT", "/tenants/acme/policy", 200, json=policy, headers={"if-match": tag})).json() == policy
+    await walk.ask("PUT", "/tenants/acme/policy", 412, json=policy, headers={"if-match": tag})
+    refused = await walk.ask("PUT", "/tenants/acme/policy", 422, json={"moderate": "approve"})
+    assert refused.json()["errors"][0]["pointer"] == "/moderate"
+    await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
+    await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
+
+
+async def test_a_secret_of_the_walk_is_in_no_answer(walk: Walk) -> None:
+    """Ours: a stored credential comes back in no list, object, report or trail (TEN-4)."""
+    await walk.ask("POST", "/tenants", 201, json={"slug": "acme"})
+    body = {"name": "api", "document": secured(URL), "credentials": {"token": "s3cr3t-canary"}}
+    await walk.ask("POST", "/tenants/acme/sources", 201, json=body)
+    for path in ("sources", "sources/api", "sources/api/report", "tools", "audit", "policy", "keys"):
+        answer = await walk.ask("GET", f"/tenants/acme/{path}", 200)
+        assert b"s3cr3t-canary" not in orjson.dumps(answer.json())

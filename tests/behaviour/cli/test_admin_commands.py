@@ -1,0 +1,173 @@
+"""Tenants, keys, sources, tools, policy and audit from the command line, against a running gateway."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.behaviour.cli.conftest import Terminal
+from tests.support.documents import many
+
+
+async def test_a_tenant_lives_from_create_to_delete(terminal: Terminal) -> None:
+    """Ours: every verb of a noun works and says what it did (TEN-1)."""
+    created = await terminal.do("tenant", "create", "acme", "--name", "Acme")
+    listed = await terminal.do("tenant", "list")
+    renamed: Any = (await terminal.do("tenant", "rename", "acme", "Acme & Co", "--json")).value
+    shown: Any = (await terminal.do("tenant", "show", "acme", "--json")).value
+    deleted = await terminal.do("tenant", "delete", "acme", "--yes")
+
+    assert "/t/acme/mcp" in created.out
+    assert listed.out.splitlines()[1].split()[:2] == ["acme", "Acme"]
+    assert renamed["name"] == shown["name"] == "Acme & Co"
+    assert deleted.out == "deleted acme\n"
+    assert (await terminal.do("tenant", "list", "--json")).value == []
+
+
+async def test_each_kind_of_refusal_has_its_exit_code_and_one_line(terminal: Terminal) -> None:
+    """Ours: scripts rely on the documented exit codes."""
+    await terminal.do("tenant", "create", "acme")
+    refused = {
+        6: await terminal.run("tenant", "create", "acme"),
+        5: await terminal.run("tenant", "show", "missing"),
+        4: await terminal.run("tenant", "list", GATEWAY_OPERATOR_KEY="x" * 40),
+        3: await terminal.run("tenant", "list", GATEWAY_URL="http://127.0.0.1:1"),
+        1: await terminal.run("tenant", "create", "Not_A_Slug"),
+    }
+
+    for code, ended in refused.items():
+        assert ended.code == code, ended.err
+        assert ended.out == ""
+        assert ended.err.splitlines()[0].startswith("gateway: ")
+    assert [len(refused[code].err.splitlines()) for code in (3, 4, 5)] == [1, 1, 1]
+    assert "acme" in refused[6].err
+    assert "/slug" in refused[1].err
+
+
+async def test_wrong_usage_is_said_before_anything_is_sent(terminal: Terminal) -> None:
+    """Ours: exit code 2 means that the command line was wrong."""
+    for arguments in (
+        ("tenant", "lst"),
+        ("tenant", "show"),
+        ("tenant", "list", "--limit", "0"),
+        ("tenant", "delete", "acme"),
+        ("key", "create", "k", "--scope", "everything"),
+        ("policy", "set"),
+        ("source", "update", "pets"),
+        ("source", "add", "pets", "no-such-file.json"),
+        ("source", "add", "pets", "x", "--credential", "nothing"),
+    ):
+        assert (await terminal.run(*arguments)).code == 2, arguments
+    assert (await terminal.run("tool", "list", GATEWAY_TENANT="")).code == 2
+    assert (await terminal.run("tenant", "list", "--url", "gateway.example.com")).code == 2
+
+
+async def test_a_key_is_shown_once_and_can_be_rotated_revoked_and_deleted(terminal: Terminal) -> None:
+    """Ours: the secret is printed when it is made and never again (TEN-2)."""
+    await terminal.do("tenant", "create", "acme")
+    created: Any = (
+        await terminal.do("key", "create", "ci", "--scope", "mcp", "--expires", "2090-01-01", "--json")
+    ).value
+    rotated: Any = (await terminal.do("key", "rotate", created["id"], "--json")).value
+    shown = await terminal.do("key", "show", created["id"])
+    revoked = await terminal.do("key", "revoke", created["id"])
+    listed: Any = (await terminal.do("key", "list", "--json")).value
+    await terminal.do("key", "delete", created["id"], "--yes")
+
+    assert created["expires_at"].startswith("2090-01-01T00:00:00")
+    assert rotated["key"] not in {created["key"], None}
+    assert rotated["subject"] == created["subject"]
+    assert created["key"] not in shown.out
+    assert revoked.out == f"revoked {created['id']}\n"
+    assert [item["revoked_at"] is not None for item in listed] == [True]
+    assert (await terminal.run("key", "show", created["id"])).code == 5
+
+
+async def test_a_document_is_tried_imported_reported_updated_and_deleted(terminal: Terminal, pets_file: Path) -> None:
+    """Ours: a report says what became of every operation, and what the tools cost (OAS-1, OAS-3)."""
+    await terminal.do("tenant", "create", "acme")
+    tried = await terminal.do("source", "add", "pets", str(pets_file), "--dry-run")
+    assert (await terminal.do("source", "list", "--json")).value == []
+
+    added = await terminal.do("source", "add", "pets", "-", given=pets_file.read_text())
+    report = await terminal.do("source", "report", "pets")
+    updated: Any = (await terminal.do("source", "update", "pets", "--prefix", "my_", "--json")).value
+    replaced: Any = (await terminal.do("source", "update", "pets", str(pets_file), "--json")).value
+    await terminal.do("source", "delete", "pets", "-y")
+
+    for ended in (tried, added, report):
+        assert "4 operations: 4 ok, 0 degraded, 0 skipped" in ended.out
+        assert "tokens (estimate: bytes / 4)" in ended.out
+    assert "would be imported" in tried.out
+    assert "Waiting while the gateway imports" in added.err
+    assert "DEAREST TOOLS" in report.out
+    assert "/pets/{id}" in report.out
+    assert updated["prefix"] == replaced["prefix"] == "my_"
+    assert all(operation["tool"].startswith("my_") for operation in replaced["report"]["operations"])
+    assert (await terminal.run("source", "show", "pets")).code == 5
+
+
+async def test_a_document_that_cannot_be_parsed_names_line_and_column(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: where and why, and nothing is stored (OAS-1)."""
+    await terminal.do("tenant", "create", "acme")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("openapi: 3.1.0\npaths:\n  /a: [\n")
+
+    ended = await terminal.run("source", "add", "broken", str(broken))
+
+    assert ended.code == 1
+    assert "line 4" in ended.err
+    assert (await terminal.do("source", "list", "--json")).value == []
+
+
+async def test_a_taken_name_names_its_owner(terminal: Terminal, pets_file: Path) -> None:
+    """Ours: a clash stores nothing and suggests a way out (PRG-4)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("source", "add", "pets", str(pets_file))
+
+    ended = await terminal.run("source", "add", "more", str(pets_file))
+
+    assert ended.code == 6
+    assert "source:pets" in ended.err
+    assert "--prefix" in ended.err
+
+
+async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: pages are followed."""
+    await terminal.do("tenant", "create", "acme")
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(many("https://api.example.com", 230)))
+    await terminal.do("source", "add", "many", str(path))
+
+    every: Any = (await terminal.do("tool", "list", "--json")).value
+    some: Any = (await terminal.do("tool", "list", "--limit", "3", "--json")).value
+
+    assert len({tool["name"] for tool in every}) == 230
+    assert [tool["name"] for tool in some] == [tool["name"] for tool in every[:3]]
+
+
+async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) -> None:
+    """Ours: what is not given stays; what does not exist yet is refused (SAF-2)."""
+    await terminal.do("tenant", "create", "acme")
+
+    changed: Any = (await terminal.do("policy", "set", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
+    later = await terminal.run("policy", "set", "--moderate", "confirm")
+    shown = await terminal.do("policy", "show")
+
+    assert (changed["safe"], changed["moderate"], changed["dangerous"]) == ("allow", "allow", "deny")
+    assert changed["limits"]["burst"] == 7
+    assert changed["limits"]["concurrency"] == 64
+    assert later.code == 1
+    assert shown.out.splitlines()[2].split() == ["dangerous", "deny"]
+
+
+async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:
+    """Ours: changes made from the command line are audited like any others (SAF-4)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("key", "create", "ci")
+
+    entries: Any = (await terminal.do("audit", "list", "--json")).value
+    table = await terminal.do("audit", "list", "--limit", "1")
+
+    assert len(entries) >= 2
+    assert {entry["principal"] for entry in entries} == {"operator"}
+    assert len(table.out.splitlines()) == 2

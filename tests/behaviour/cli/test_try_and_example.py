@@ -1,0 +1,134 @@
+"""From nothing to the first call: `gateway try`, and the example that `make run` starts."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from examples.library.upstream import Library, build_upstream
+from examples.serving import serving as serving_upstream
+from gateway.cli.endpoint import Endpoint
+from tests.behaviour.cli.conftest import ROOT, environment, serving
+
+_DOCUMENT = ROOT / "examples" / "library" / "openapi.yaml"
+
+
+def _read_until(child: subprocess.Popen[str], last: str) -> str:
+    """What the command prints, up to a line that starts like this."""
+    assert child.stdout is not None
+    lines: list[str] = []
+    for line in child.stdout:
+        lines.append(line)
+        if line.startswith(last):
+            return "".join(lines)
+    _, err = child.communicate(timeout=30)
+    raise AssertionError(f"it ended without {last!r}:\n{''.join(lines)}{err}")
+
+
+def _value(lines: str, name: str) -> str:
+    return next(line[len(name) :].strip() for line in lines.splitlines() if line.startswith(name))
+
+
+def _first_result(url: str, key: str, tool: str) -> dict[str, object]:
+    with Endpoint(url, key) as endpoint:
+        return endpoint.call(endpoint.find(tool), {})
+
+
+def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path) -> None:
+    """Ours: one command from a document to its first call, and the printed curl line works as it is (OAS-1, SRV-1)."""
+    with serving_upstream(build_upstream(Library()), port=0) as port:
+        base_url = f"http://127.0.0.1:{port}"
+        with serving("-m", "gateway", "try", str(_DOCUMENT), "--base-url", base_url, folder=tmp_path) as child:
+            printed = _read_until(child, "curl")
+            url, key = _value(printed, "MCP URL"), _value(printed, "header").removeprefix("Authorization: Bearer ")
+            result: Any = _first_result(url, key, "getOpeningHours")
+            if shutil.which("curl") is not None:
+                line = ["bash", "-c", f"curl {_value(printed, 'curl')[len('curl ') :]} --noproxy '*'"]
+                shown = subprocess.run(line, capture_output=True, check=True, env=environment(), timeout=30)
+                assert len(json.loads(shown.stdout)["result"]["tools"]) == 10
+
+    assert "10 operations: 10 ok" in printed
+    assert f"127.0.0.1:{port} on this machine" in printed
+    assert all(client in printed for client in ("Claude Code", "Cursor", "VS Code"))
+    assert result["structuredContent"]["days"][0]["day"] == "Monday"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
+    """Ours: `--json` is for programs: nothing else stands on standard output."""
+    with serving("-m", "gateway", "try", str(_DOCUMENT), "--json", folder=tmp_path) as child:
+        facts: Any = json.loads(_read_until(child, "}"))
+
+    assert facts["tools"] == facts["report"]["counts"]["ok"] == 10
+    assert facts["tools_list_tokens_estimate"] == round(facts["tools_list_bytes"] / 4)
+    assert set(facts["clients"]) == {"Claude Code", "Cursor", "VS Code", "curl"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "said"),
+    [
+        ("broken.yaml", "openapi: 3.1.0\npaths:\n  /a: [\n", 1, "line 4"),
+        ("other.json", '{"hello": 1}', 1, "gateway: "),
+        ("missing.json", None, 2, "cannot read"),
+    ],
+)
+def test_try_ends_on_a_document_that_is_none(tmp_path: Path, name: str, text: str | None, code: int, said: str) -> None:
+    """Ours: a server started on an invalid document does not start, and says where and why (OAS-1)."""
+    if text is not None:
+        (tmp_path / name).write_text(text)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "try", name],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What one start of the example gave."""
+
+    key: str
+    counted: Any
+    source: Any
+
+
+def _start_example(folder: Path) -> Start:
+    arguments = ("-m", "examples.run", "--port", "0", "--upstream-port", "0", "--data-dir", str(folder))
+    with serving(*arguments, folder=ROOT) as child:
+        printed = _read_until(child, "curl")
+        url, key = _value(printed, "MCP URL"), _value(printed, "header").removeprefix("Authorization: Bearer ")
+        operator = {"Authorization": f"Bearer {(folder / 'operator-key').read_text().strip()}"}
+        source = url.replace("/t/example/mcp", "/admin/v1/tenants/example/sources/library")
+        found = httpx.get(source, headers=operator, trust_env=False).raise_for_status()
+        return Start(key=key, counted=_first_result(url, key, "countStock"), source=found.json())
+
+
+def test_the_example_starts_again_with_its_key_or_a_new_one_that_works(tmp_path: Path) -> None:
+    """Ours: `make run` works again and again; a client stays configured unless its key was lost (OAS-1, SRV-1)."""
+    folder = tmp_path / "kept"
+    first, second = _start_example(folder), _start_example(folder)
+    (folder / "example-key").write_text("mcpg_live_broken\n")
+    third = _start_example(folder)
+
+    assert first.key == second.key
+    assert third.key not in {first.key, "mcpg_live_broken"}
+    assert {start.counted["structuredContent"]["books"] for start in (first, second, third)} == {4}
+    assert {start.source["title"] for start in (first, second, third)} == {"Village Library"}
+    assert len({start.source["id"] for start in (first, second, third)}) == 1
+    assert (folder / "example-key").stat().st_mode & 0o077 == 0

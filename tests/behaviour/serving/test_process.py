@@ -1,0 +1,184 @@
+"""One gateway process from start to exit, as an operator runs it."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx
+import pytest
+
+from tests.support.documents import pets
+from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _environment(**variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
+    return {**kept, **variables}
+
+
+@contextmanager
+def _serving(data_dir: Path, port: int, **variables: str) -> Generator[subprocess.Popen[bytes]]:
+    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
+    environment = _environment(GATEWAY_OPERATOR_KEY=OPERATOR_KEY, **variables)
+    child = subprocess.Popen([sys.executable, *arguments], env=environment, stderr=subprocess.PIPE)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate(timeout=30)
+
+
+async def _ready(port: int, child: subprocess.Popen[bytes]) -> None:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        with anyio.fail_after(60):
+            while True:
+                assert child.poll() is None, "the gateway ended before it was ready"
+                try:
+                    if (await http.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200:
+                        return
+                except httpx.TransportError:
+                    pass
+                await anyio.sleep(0.02)
+
+
+async def _exit_code(child: subprocess.Popen[bytes]) -> int:
+    with anyio.fail_after(30):
+        return await anyio.to_thread.run_sync(child.wait)
+
+
+@pytest.fixture
+async def upstream() -> AsyncGenerator[RecordingUpstream]:
+    """An upstream that can be made to wait."""
+    async with recording_upstream() as started:
+        yield started
+
+
+async def _prepare(port: int, upstream: RecordingUpstream) -> str:
+    bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/admin/v1", headers=bearer, timeout=30) as admin:
+        (await admin.post("/tenants", json={"slug": "acme"})).raise_for_status()
+        body = {"name": "pets", "document": pets(upstream.url)}
+        (await admin.post("/tenants/acme/sources", json=body)).raise_for_status()
+        created = await admin.post("/tenants/acme/keys", json={"name": "k", "scopes": ["mcp"]})
+        key: str = created.json()["key"]
+        return key
+
+
+async def _call(port: int, key: str) -> httpx.Response:
+    headers = {
+        "authorization": f"Bearer {key}",
+        "accept": ACCEPT,
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "tools/call",
+        "mcp-name": "get_pet",
+    }
+    params: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}, "_meta": META}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
+        return await http.post(f"http://127.0.0.1:{port}/t/acme/mcp", json=body, headers=headers)
+
+
+async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
+    tmp_path: Path, upstream: RecordingUpstream
+) -> None:
+    """Ours: a stop loses no call (SRV-3)."""
+    port = _free_port()
+    upstream.gate = gate = asyncio.Event()
+    answers: list[httpx.Response] = []
+    with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
+        await _ready(port, child)
+        key = await _prepare(port, upstream)
+
+        async def call() -> None:
+            answers.append(await _call(port, key))
+
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                await upstream.arrived.wait()
+                child.send_signal(signal.SIGTERM)
+                gate.set()
+        assert await _exit_code(child) == 0
+    assert answers[0].json()["result"]["structuredContent"] == {"ok": True}
+
+
+async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream: RecordingUpstream) -> None:
+    """Ours: embedded servers keep their data, also after a kill (SRV-3, SRV-1)."""
+    port = _free_port()
+    with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
+        await _ready(port, child)
+        key = await _prepare(port, upstream)
+        child.kill()
+        await _exit_code(child)
+    port = _free_port()
+    with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
+        await _ready(port, child)
+        answer = await _call(port, key)
+
+    assert answer.json()["result"]["structuredContent"] == {"ok": True}
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"GATEWAY_PORT": "http"}, "GATEWAY_PORT"),
+        ({"GATEWAY_PROT": "1"}, "GATEWAY_PROT"),
+        ({"GATEWAY_HOST": "0.0.0.0"}, "GATEWAY_SECRET_KEYS"),
+        ({"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "GATEWAY_SECRET_KEYS"),
+    ],
+)
+def test_a_broken_setting_is_one_line_and_an_exit_code(tmp_path: Path, variables: dict[str, str], said: str) -> None:
+    """Ours: the operator reads which variable to mend (SRV-3)."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "serve", "--data-dir", str(tmp_path / "d")],
+        env=_environment(**variables),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    lines = done.stderr.decode().strip().splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+
+
+async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id(
+    tmp_path: Path, upstream: RecordingUpstream
+) -> None:
+    """Ours: whoever operates the gateway finds a call by its id (CAL-4)."""
+    port = _free_port()
+    with _serving(tmp_path / "d", port, GATEWAY_LOG_FORMAT="json") as child:
+        await _ready(port, child)
+        key = await _prepare(port, upstream)
+        answer = await _call(port, key)
+        child.send_signal(signal.SIGTERM)
+        await _exit_code(child)
+        assert child.stderr is not None
+        lines = [json.loads(line) for line in child.stderr.read().splitlines()]
+
+    correlation_id = answer.headers["x-request-id"]
+    assert re.fullmatch(r"[0-9a-f]{24}", correlation_id)
+    mine = [line for line in lines if line.get("correlation_id") == correlation_id]
+    assert mine
+    assert {line["tenant"] for line in mine if "tenant" in line} >= {"acme"}
+    assert key not in json.dumps(lines)

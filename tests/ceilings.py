@@ -1,0 +1,68 @@
+"""Holds every module and function to the ceilings of the house: no exceptions file, no way around.
+
+Run as `python -m tests.ceilings`; the numbers are the house's, the complaint names the place.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+MODULE_LINES = 400
+FUNCTION_LINES = 50
+BANNED = frozenset(
+    {"manager", "service", "helper", "helpers", "util", "utils", "common", "core", "base", "data", "info", "process"}
+)
+_FOLDERS = ("gateway", "migrations", "examples", "benchmarks")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def complaints(root: Path) -> Iterator[str]:
+    """Every place that is over a ceiling or uses a banned name."""
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            yield from _of_module(path, path.relative_to(root))
+
+
+def _of_module(path: Path, shown: Path) -> Iterator[str]:
+    text = path.read_text()
+    lines = text.count("\n")
+    if lines > MODULE_LINES:
+        yield f"{shown}: {lines} lines, the ceiling is {MODULE_LINES}"
+    if banned := _banned(path.stem):
+        yield f"{shown}: a module may not be called {banned}"
+    tree = ast.parse(text)
+    if ast.get_docstring(tree) is None:
+        yield f"{shown}: a module opens with one sentence"
+    if path.name == "__init__.py" and len(tree.body) > 1:
+        yield f"{shown}: a package's __init__ is one docstring"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _of_definition(node, shown)
+
+
+def _of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, shown: Path) -> Iterator[str]:
+    if (banned := _banned(node.name)) and not _is_property(node):
+        yield f"{shown}:{node.lineno} {node.name}: may not be called {banned}"
+    if isinstance(node, ast.ClassDef):
+        return
+    first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
+    length = (node.end_lineno or node.lineno) - first.lineno + 1
+    if length > FUNCTION_LINES:
+        yield f"{shown}:{node.lineno} {node.name}: {length} lines, the ceiling is {FUNCTION_LINES}"
+
+
+def _is_property(node: ast.AST) -> bool:
+    """Whether it is an attribute, which a port may have to spell as its implementation does."""
+    return any(isinstance(mark, ast.Name) and mark.id == "property" for mark in getattr(node, "decorator_list", ()))
+
+
+def _banned(name: str) -> str | None:
+    return next((word for word in (part.lower() for part in _WORDS.findall(name)) if word in BANNED), None)
+
+
+if __name__ == "__main__":
+    found = list(complaints(Path(__file__).parent.parent))
+    print("\n".join(found) or "all within the ceilings")
+    sys.exit(bool(found))

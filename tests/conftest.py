@@ -1,0 +1,51 @@
+"""What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.servers import TestDatabase, TestServers, running_servers
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The event loop that production uses."""
+    return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[TestServers]:
+    """PostgreSQL and Redis of this test process."""
+    with running_servers() as started:
+        yield started
+
+
+@pytest.fixture
+def redis_url(servers: TestServers) -> str:
+    """A Redis without any key."""
+    return servers.empty_redis()
+
+
+@pytest.fixture
+def database(servers: TestServers) -> Iterator[TestDatabase]:
+    """A freshly migrated database by all its URLs."""
+    with servers.database() as created:
+        yield created
+
+
+@pytest.fixture
+def database_url(database: TestDatabase) -> str:
+    """A freshly migrated database as the gateway's own role sees it."""
+    return database.app_url
+
+
+@pytest.fixture
+def migration_database_url(database: TestDatabase) -> str:
+    """The same database as its owner sees it."""
+    return database.owner_url
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a case by its argument where its value may differ between the processes that collect it."""
+    is_loud = isinstance(val, bytes) or (isinstance(val, str) and len(val) > 60)
+    return argname if is_loud else None

@@ -1,0 +1,57 @@
+"""A catalog over a real database; events are kept in a list, documents are fetched through the real door."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+
+from gateway.catalog import tenants
+from gateway.catalog.catalog import Author, Catalog
+from gateway.domain.events import Event
+from gateway.domain.principals import Operator
+from gateway.domain.tenants import Tenant
+from gateway.identity.credentials import digest_key
+from gateway.store.engine import Store
+from gateway.store.sealing import Sealer
+from gateway.upstream.pool import Upstream
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+BY = Author(caller=Operator(), correlation_id="test")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A catalog, one tenant, and the events that its changes published."""
+
+    catalog: Catalog
+    tenant: Tenant
+    upstream: RecordingUpstream
+    events: list[Event] = field(default_factory=list[Event])
+
+
+@pytest.fixture
+async def changes(database_url: str) -> AsyncGenerator[Changes]:
+    """A catalog with the tenant `acme`."""
+    events: list[Event] = []
+
+    async def publish(event: Event) -> None:
+        events.append(event)
+
+    sealer = Sealer(["secret-key-of-the-tests-0123456789abc"])
+    async with (
+        recording_upstream() as recorder,
+        Store(database_url) as store,
+        Upstream(egress_allow=[recorder.authority]) as upstream,
+    ):
+        catalog = Catalog(
+            store=store,
+            sealer=sealer,
+            upstream=upstream,
+            publish=publish,
+            digest=partial(digest_key, pepper=sealer.derive("pepper")),
+            chain_key=sealer.derive("audit"),
+            cursor_key=sealer.derive("cursors"),
+        )
+        tenant = await tenants.create_tenant(catalog, "acme", "Acme", by=BY)
+        yield Changes(catalog, tenant, recorder, events)

@@ -1,0 +1,254 @@
+"""The embedded servers against the operating system: started, kept, claimed, recovered and ended."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from gateway.embedded.child import Account
+from gateway.embedded.programs import postgres_programs, redis_program
+from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
+from gateway.errors import EmbeddedServerFailed
+from gateway.store.connect import connect_owner
+
+_ROOT = Path(__file__).parents[3]
+_IS_ROOT = os.geteuid() == 0
+_RUN = """
+import asyncio, sys
+from pathlib import Path
+from gateway.embedded.servers import EmbeddedServers
+
+async def main():
+    async with EmbeddedServers(Path(sys.argv[1])) as urls:
+        print(urls.migration_database_url, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main())
+"""
+
+
+async def _sql(urls: EmbeddedUrls, statement: str) -> object:
+    connection = await connect_owner(urls.migration_database_url)
+    try:
+        return await connection.fetchval(statement)
+    finally:
+        await connection.close()
+
+
+async def _redis(urls: EmbeddedUrls, command: str) -> bytes:
+    async with await anyio.connect_unix(urls.redis_url.removeprefix("unix://")) as stream:
+        await stream.send(f"{command}\r\n".encode())
+        return await stream.receive()
+
+
+def _start_apart(data_dir: Path, *prefix: str) -> "subprocess.Popen[bytes]":
+    command = [*prefix, sys.executable, "-c", _RUN, str(data_dir)]
+    return subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _await_ready(process: "subprocess.Popen[bytes]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().decode().strip()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> int:
+    process.communicate(timeout=30)
+    return process.returncode
+
+
+def _start_orphan(folder: Path) -> "subprocess.Popen[bytes]":
+    """A Redis on the folder that no gateway looks after, once it says that it is ready."""
+    command = [str(redis_program()), "--port", "0", "--unixsocket", str(folder / "orphan.sock")]
+    orphan = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.PIPE)
+    assert orphan.stdout is not None
+    for line in orphan.stdout:
+        if b"ready to accept connections" in line.lower():
+            return orphan
+    raise AssertionError("the orphan did not start")
+
+
+async def test_data_is_kept_between_starts(tmp_path: Path) -> None:
+    """Ours: what the embedded servers were given is there again at the next start."""
+    async with EmbeddedServers(tmp_path) as urls:
+        await _sql(urls, "create table kept as select 7 as n")
+        assert await _redis(urls, "SET kept 7") == b"+OK\r\n"
+
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "select n from kept") == 7
+        assert await _redis(urls, "GET kept") == b"$1\r\n7\r\n"
+
+
+async def test_nothing_runs_and_no_socket_listens_after_closing(tmp_path: Path) -> None:
+    """Ours: both servers end with the gateway."""
+    async with EmbeddedServers(tmp_path) as urls:
+        socket = Path(urls.redis_url.removeprefix("unix://"))
+
+    assert list(socket.parent.iterdir()) == []
+    assert not (tmp_path / "servers" / "postgres" / "postmaster.pid").exists()
+
+
+async def test_only_our_user_gets_in(tmp_path: Path) -> None:
+    """Ours: the folder that leads to sockets and data is closed to every other user."""
+    async with EmbeddedServers(tmp_path):
+        assert (tmp_path / "servers").stat().st_mode & 0o777 == 0o700
+        for name in ("postgres", "redis", "sockets"):
+            assert (tmp_path / "servers" / name).stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_second_gateway_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+    """Ours: two gateways never share a data directory; the refusal names the process and the ways out."""
+    async with EmbeddedServers(tmp_path):
+        with pytest.raises(EmbeddedServerFailed, match=rf"process {os.getpid()}\).*GATEWAY_DATA_DIR"):
+            await EmbeddedServers(tmp_path).__aenter__()
+
+
+async def test_a_killed_gateway_leaves_nothing_that_the_next_one_minds(tmp_path: Path) -> None:
+    """Ours: after kill -9 the next start has the data that was committed."""
+    killed = _start_apart(tmp_path)
+    url = await anyio.to_thread.run_sync(_await_ready, killed)
+    connection = await connect_owner(url)
+    await connection.execute("create table survived as select 1 as n")
+    connection.terminate()
+    killed.kill()
+    await anyio.to_thread.run_sync(_end, killed)
+
+    with anyio.fail_after(30):
+        async with EmbeddedServers(tmp_path) as urls:
+            assert await _sql(urls, "select n from survived") == 1
+
+
+async def test_an_orphaned_server_is_ended_before_its_data_is_used(tmp_path: Path) -> None:
+    """Ours: a server that outlived its gateway does not write beside its successor."""
+    async with EmbeddedServers(tmp_path):
+        pass
+    orphan = await anyio.to_thread.run_sync(_start_orphan, tmp_path / "servers" / "redis")
+
+    # The orphan is our child and stays a zombie until we ask; the start must not wait for that.
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _redis(urls, "PING") == b"+PONG\r\n"
+        assert orphan.wait(10) == 0
+
+
+async def test_a_pid_file_that_names_somebody_else_is_ignored(tmp_path: Path) -> None:
+    """Ours: a number that now belongs to another process does not keep PostgreSQL from starting."""
+    async with EmbeddedServers(tmp_path):
+        pid_file = tmp_path / "servers" / "postgres" / "postmaster.pid"
+        lines = pid_file.read_text().splitlines()
+    pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
+
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "select 1") == 1
+
+
+async def test_a_creation_that_was_cut_short_is_repeated(tmp_path: Path) -> None:
+    """Ours: a folder that PostgreSQL was still being created in is no database."""
+    partial = tmp_path / "servers" / "postgres.new"
+    partial.mkdir(parents=True)
+    (partial / "PG_VERSION").write_text("18\n")
+
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "select 1") == 1
+    assert not partial.exists()
+
+
+async def test_data_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    """Ours: data that this PostgreSQL cannot read is reported, not touched."""
+    data = tmp_path / "servers" / "postgres"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("12\n")
+
+    with pytest.raises(EmbeddedServerFailed, match="PostgreSQL 12"):
+        await EmbeddedServers(tmp_path).__aenter__()
+    assert (data / "PG_VERSION").read_text() == "12\n"
+
+
+async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    """Ours: the last words of a failed server are in the error, and nothing stays behind."""
+    async with EmbeddedServers(tmp_path):
+        pass
+    settings = tmp_path / "servers" / "postgres" / "postgresql.conf"
+    settings.write_text("no_such_setting = 1\n")
+
+    with pytest.raises(EmbeddedServerFailed, match="no_such_setting"):
+        await EmbeddedServers(tmp_path).__aenter__()
+    settings.write_text("")
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "select 1") == 1
+
+
+async def test_a_path_too_long_for_sockets_gets_a_short_private_one(tmp_path: Path) -> None:
+    """Ours: a deep data directory works; the sockets then live in a folder that goes away again."""
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    async with EmbeddedServers(deep) as urls:
+        assert await _sql(urls, "select 1") == 1
+        sockets = Path(urls.redis_url.removeprefix("unix://")).parent
+        assert tmp_path not in sockets.parents
+        assert sockets.parent.stat().st_mode & 0o777 == 0o700
+    assert not sockets.parent.exists()
+
+
+async def test_the_environment_says_nothing_to_the_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: variables of another PostgreSQL do not move ours, and our secrets do not reach the children."""
+    monkeypatch.setenv("PGPORT", "6000")
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "show port") == "5432"
+        assert await _sql(urls, "show fsync") == "on"
+
+
+@pytest.mark.skipif(not _IS_ROOT, reason="an ordinary user runs every other test here as itself")
+async def test_an_ordinary_user_runs_both_servers_itself(tmp_path: Path) -> None:
+    """Ours: no privilege is needed."""
+    prefix = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
+    if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], check=False).returncode:
+        pytest.skip("this system lets nobody make a user namespace")
+    process = _start_apart(tmp_path, *prefix)
+
+    assert (await anyio.to_thread.run_sync(_await_ready, process)).startswith("postgresql://")
+    assert await anyio.to_thread.run_sync(_end, process) == 0
+
+
+@pytest.mark.skipif(not _IS_ROOT, reason="only root runs PostgreSQL as somebody else")
+def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a virtual environment in a closed home folder is no obstacle, and the copy is made once."""
+    nobody = Account.named("nobody")
+    package = postgres_programs(None, tmp_path).parents[1]
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    for name in (package.name, f"{package.name}.libs"):
+        (private / name).symlink_to(package.with_name(name))
+    monkeypatch.syspath_prepend(private)
+
+    copied = postgres_programs(nobody, tmp_path / "unreachable")
+    assert tmp_path not in copied.parents
+    assert postgres_programs(nobody, tmp_path / "unreachable") == copied
+    shutil.rmtree(copied.parents[3])
+
+
+async def test_a_cancelled_start_leaves_the_folder_free(tmp_path: Path) -> None:
+    """Ours: whoever gives up while the servers start can start them again."""
+    with anyio.move_on_after(0.1):
+        await EmbeddedServers(tmp_path).__aenter__()
+
+    with anyio.fail_after(30):
+        async with EmbeddedServers(tmp_path) as urls:
+            assert await _sql(urls, "select 1") == 1
+
+
+async def test_servers_survive_a_signal_meant_for_the_terminal(tmp_path: Path) -> None:
+    """Ours: Ctrl-C reaches the gateway only; it ends its servers itself."""
+    process = _start_apart(tmp_path)
+    await anyio.to_thread.run_sync(_await_ready, process)
+    pid = int((tmp_path / "servers" / "postgres" / "postmaster.pid").read_text().split()[0])
+
+    assert os.getpgid(pid) != os.getpgid(process.pid)
+    process.send_signal(signal.SIGINT)
+    await anyio.to_thread.run_sync(_end, process)
+    assert not (tmp_path / "servers" / "postgres" / "postmaster.pid").exists()

@@ -1,0 +1,274 @@
+"""Tenant isolation of the store: every query of every noun module, and the database by itself."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from types import ModuleType
+
+import pytest
+from sqlalchemy import Table
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Policy
+from gateway.domain.requests import Credential
+from gateway.errors import GatewayError
+from gateway.store import audit, due_work, keys, operations, policies, secrets, sources, tenants
+from gateway.store.connect import connect_app, connect_owner
+from gateway.store.engine import Store
+from gateway.store.tables import metadata
+from tests.integration.store.samples import (
+    NOW,
+    SEALER,
+    Stored,
+    append_change,
+    make_operation,
+    store_everything,
+)
+from tests.support.servers import TestDatabase
+
+_MODULES = (audit, due_work, keys, operations, policies, secrets, sources, tenants)
+_VICTIM, _INTRUDER = "victim", "intruder"
+
+_Call = Callable[[TenantId, AsyncSession, Stored], Awaitable[object]]
+"""A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
+
+_CALLS: Mapping[str, _Call] = {
+    "audit.append_change": lambda t, db, v: append_change(t, db),
+    "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
+    "audit.verify": lambda t, db, v: audit.verify(t, db, chain_keys=[b"another key"]),
+    "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
+    "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
+    "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
+    "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, digest=b"intruder's"), db),
+    "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
+    "operations.insert_all": lambda t, db, v: operations.insert_all(t, db, [make_operation(v.source.id, "planted")]),
+    "operations.remove_all": lambda t, db, v: operations.remove_all(t, db, v.source.id),
+    "operations.names": lambda t, db, v: operations.names(t, db),
+    "operations.known_names": lambda t, db, v: operations.known_names(t, db, v.source.id),
+    "operations.tools": lambda t, db, v: operations.tools(t, db),
+    "policies.get": lambda t, db, v: policies.get(t, db),
+    "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
+    "secrets.save": lambda t, db, v: secrets.save(
+        t, db, SEALER, source=v.source.id, scheme="planted", credential=Credential(value="planted")
+    ),
+    "secrets.load": lambda t, db, v: secrets.load(t, db, SEALER, v.source.id),
+    "secrets.remove_all": lambda t, db, v: secrets.remove_all(t, db, v.source.id),
+    "secrets.rewrap": lambda t, db, v: secrets.rewrap(t, db, SEALER),
+    "sources.insert": lambda t, db, v: sources.insert(replace(v.source, tenant=t), db),
+    "sources.get": lambda t, db, v: sources.get(t, db, v.source.id),
+    "sources.page": lambda t, db, v: sources.page(t, db, after=None, limit=100),
+    "sources.save": lambda t, db, v: sources.save(replace(v.source, tenant=t, title="intruder's"), db),
+    "sources.remove": lambda t, db, v: sources.remove(t, db, v.source.id),
+    "sources.insert_version": lambda t, db, v: sources.insert_version(
+        t, db, source=v.source.id, number=2, document=b"", report=b""
+    ),
+    "sources.report": lambda t, db, v: sources.report(t, db, v.source.id, 1),
+    "sources.document": lambda t, db, v: sources.document(t, db, v.source.id, 1),
+    "tenants.insert": lambda t, db, v: tenants.insert(replace(v.tenant, slug="planted"), db),
+    "tenants.get": lambda t, db, v: tenants.get(v.tenant.id, db),
+    "tenants.rename": lambda t, db, v: tenants.rename(v.tenant.id, db, "intruder's"),
+    "tenants.remove": lambda t, db, v: tenants.remove(v.tenant.id, db),
+    "tenants.advance": lambda t, db, v: tenants.advance(v.tenant.id, db),
+    "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
+}
+
+_PAST_THE_WALL = {"keys.find", "tenants.find", "tenants.page", "due_work.page"}
+"""The only queries that see other tenants: the three functions of the definer."""
+
+
+def _queries() -> dict[str, Callable[..., object]]:
+    def of(module: ModuleType) -> dict[str, Callable[..., object]]:
+        short = module.__name__.rpartition(".")[2]
+        members = inspect.getmembers(module, inspect.iscoroutinefunction)
+        own = [(name, member) for name, member in members if member.__module__ == module.__name__]
+        return {f"{short}.{name}": member for name, member in own if not name.startswith("_")}
+
+    return {name: member for module in _MODULES for name, member in of(module).items()}
+
+
+def test_every_query_is_in_this_file() -> None:
+    """Ours: a new query without an isolation test fails here."""
+    assert set(_queries()) == set(_CALLS) | _PAST_THE_WALL
+
+
+@pytest.mark.parametrize("name", sorted(_queries().keys() - _PAST_THE_WALL))
+def test_every_query_takes_the_tenant_first(name: str) -> None:
+    """Ours: the first parameter says whose data it is, as an id or inside the object to write."""
+    first = next(iter(inspect.signature(_queries()[name]).parameters))
+
+    assert first in {"tenant", "key", "source"}
+
+
+@pytest.mark.parametrize("name", sorted(_CALLS))
+async def test_a_query_neither_shows_nor_changes_another_tenants_rows(
+    store: Store, database: TestDatabase, name: str
+) -> None:
+    """Ours: neither the wrong tenant id nor foreign object ids get anywhere in another tenant's transaction."""
+    victim = await store_everything(store, _VICTIM)
+    intruder = await store_everything(store, _INTRUDER)
+    before = await _rows_of(database, victim.tenant.id)
+
+    for claimed in (victim.tenant.id, intruder.tenant.id):
+        shown = await _try(store, intruder.tenant.id, claimed, _CALLS[name], victim)
+        assert _VICTIM not in repr(shown)
+
+    assert await _rows_of(database, victim.tenant.id) == before
+
+
+async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> None:
+    """Ours: without a tenant, a key by its id, the list of tenants and due work are all there is."""
+    victim = await store_everything(store, _VICTIM)
+    intruder = await store_everything(store, _INTRUDER)
+
+    async with store.unscoped() as db:
+        assert await keys.find(db, victim.key.id) == (victim.key, _VICTIM)
+        assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
+        slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
+        due = await due_work.page(db, until=NOW, limit=10)
+        none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10)
+        assert await tenants.get(victim.tenant.id, db) is None
+        assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
+        assert await tenants.revision(intruder.tenant.id, db) is None
+
+    assert slugs == [_INTRUDER, _VICTIM]
+    assert {work.tenant for work in due} == {victim.tenant.id, intruder.tenant.id}
+    assert none_due == []
+
+
+@pytest.mark.parametrize("table", sorted(metadata.tables))
+async def test_raw_sql_without_a_tenant_sees_nothing(store: Store, database: TestDatabase, table: str) -> None:
+    """Ours: a forgotten tenant shows nothing, to the app's role and to the owner alike, and changes nothing."""
+    await store_everything(store, _VICTIM)
+
+    for url in (database.app_url, database.owner_url):
+        connection = await (connect_app if url == database.app_url else connect_owner)(url)
+        assert await connection.fetchval(f"select count(*) from {table}") == 0
+        await connection.execute("begin; select set_config('app.tenant', 'ten_other', true); commit")
+        assert await connection.fetchval(f"select count(*) from {table}") == 0
+        await connection.close()
+
+    superuser = await connect_owner(database.superuser_url)
+    assert await superuser.fetchval(f"select count(*) from {table}") == 1
+    await superuser.close()
+
+
+@pytest.mark.parametrize("table", sorted(metadata.tables))
+async def test_a_foreign_tenant_cannot_be_written(store: Store, database: TestDatabase, table: str) -> None:
+    """Ours: PostgreSQL refuses a row of another tenant, on every table."""
+    victim = await store_everything(store, _VICTIM)
+    intruder = await store_everything(store, _INTRUDER)
+    row = (await _rows_of(database, victim.tenant.id))[table][0]
+
+    with pytest.raises(DBAPIError) as refused:
+        async with store.transaction(intruder.tenant.id) as db:
+            await db.execute(metadata.tables[table].insert().values(**row))
+
+    assert getattr(refused.value.orig, "sqlstate", None) == "42501"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "set role gateway_owner",
+        "set role postgres",
+        "set role gateway_definer",
+        "set session authorization postgres",
+        "alter table {table} disable row level security",
+        "alter table {table} no force row level security",
+        "drop policy own_rows on {table}",
+        "create policy mine on {table} using (true)",
+        "truncate {table}",
+        "drop table {table}",
+        "create table mine (n int)",
+        "create function mine() returns int language sql as 'select 1'",
+        "create trigger mine before insert on {table} execute function suppress_redundant_updates_trigger()",
+        "update audit_entries set outcome = 'ok'",
+        "delete from audit_entries",
+        "update source_versions set document = ''",
+        "update alembic_version set version_num = '9999'",
+        "delete from alembic_version",
+        "alter role gateway_app bypassrls",
+        "copy {table} from program 'true'",
+    ],
+)
+async def test_the_apps_role_cannot_open_the_wall(database_url: str, attempt: str) -> None:
+    """Ours: whoever gets SQL into the app's connection still has no way past row-level security."""
+    connection = await connect_app(database_url)
+    for table in sorted(metadata.tables) if "{table}" in attempt else [""]:
+        with pytest.raises(Exception, match=r"permission denied|must be|cannot|not have privileges") as refused:
+            await connection.execute(attempt.format(table=table))
+        assert getattr(refused.value, "sqlstate", None) == "42501"
+    await connection.close()
+
+
+async def test_turning_row_security_off_turns_queries_off(store: Store, database_url: str) -> None:
+    """PostgreSQL: `row_security = off` makes a query fail rather than show everything."""
+    await store_everything(store, _VICTIM)
+    connection = await connect_app(database_url)
+
+    await connection.execute("set row_security = off")
+    with pytest.raises(Exception, match="row-level security policy"):
+        await connection.fetch("select * from tenants")
+    await connection.close()
+
+
+async def test_every_table_of_the_database_is_behind_the_wall(database: TestDatabase) -> None:
+    """Ours: no table but the migrations' own lacks forced row-level security, and none is missing in the code."""
+    superuser = await connect_owner(database.superuser_url)
+    rows = await superuser.fetch(
+        "select relname, relrowsecurity and relforcerowsecurity as walled from pg_class "
+        "where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f')"
+    )
+    await superuser.close()
+
+    walled = {str(row["relname"]): row["walled"] for row in rows}
+    assert walled.pop("alembic_version") is False
+    assert walled == dict.fromkeys(metadata.tables, True)
+
+
+async def test_nobody_but_the_app_may_call_the_definers_functions(database: TestDatabase) -> None:
+    """Ours: the three ways past the wall are granted to one role, with a fixed search path."""
+    superuser = await connect_owner(database.superuser_url)
+    rows = await superuser.fetch(
+        "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
+        "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
+        "exists (select from aclexplode(p.proacl) a where a.grantee = 0) as everybody "
+        "from pg_proc p where p.pronamespace = 'public'::regnamespace and p.prosecdef"
+    )
+    await superuser.close()
+
+    assert {str(row["name"]) for row in rows} == {"key_by_id", "list_tenants", "list_due_work"}
+    for row in rows:
+        assert (row["owner"], row["app"], row["everybody"]) == ("gateway_definer", True, False)
+        assert row["settings"] == ["search_path=pg_catalog, pg_temp"]
+
+
+async def _try(store: Store, scope: TenantId, claimed: TenantId, call: _Call, victim: Stored) -> object:
+    """What the call shows; a refusal by us or by PostgreSQL's policies shows nothing."""
+    try:
+        async with store.transaction(scope) as db:
+            return await call(claimed, db, victim)
+    except GatewayError:
+        return None
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != "42501":
+            raise
+        return None
+
+
+async def _rows_of(database: TestDatabase, tenant: TenantId) -> dict[str, list[dict[str, object]]]:
+    """Everything a tenant has, as only a superuser can see it."""
+    superuser = await connect_owner(database.superuser_url)
+    found: dict[str, list[dict[str, object]]] = {}
+    for name, table in metadata.tables.items():
+        query = f"select {_columns(table)} from {name} where {'id' if name == 'tenants' else 'tenant_id'} = $1"
+        found[name] = [dict(row) for row in await superuser.fetch(query, tenant)]
+    await superuser.close()
+    return found
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(column.name for column in table.columns)

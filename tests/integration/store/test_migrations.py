@@ -1,0 +1,132 @@
+"""Migrations: applied once, by whoever may, from a checkout or from an installed wheel."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import anyio
+import pytest
+from sqlalchemy import MetaData
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from gateway.errors import BrokenSetting, DatabaseUnavailable
+from gateway.store.connect import Connection, connect_owner
+from gateway.store.engine import Store
+from gateway.store.migrate import head, migrate
+from gateway.store.tables import metadata
+from tests.support.servers import TestDatabase, TestServers, execute
+
+_ROOT = Path(__file__).parents[3]
+_MIGRATE_INSTALLED = """
+import asyncio, sys
+from pathlib import Path
+import gateway.store.migrate as module
+assert Path(module.__file__).is_relative_to(Path.cwd()), module.__file__
+print(asyncio.run(module.migrate(sys.argv[1])), module.head())
+"""
+
+
+async def test_concurrent_migrations_apply_once(servers: TestServers) -> None:
+    """Ours: replicas that start together migrate once; the others wait and find nothing to do."""
+    applied: list[list[str]] = []
+    with servers.empty_database() as empty:
+
+        async def run() -> None:
+            applied.append(list(await migrate(empty.owner_url)))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(run)
+
+        assert sorted(applied) == [[], [], [head()]]
+        async with Store(empty.app_url) as store:
+            await store.check()
+
+
+async def test_the_tables_in_the_code_are_the_tables_in_the_database(database: TestDatabase) -> None:
+    """Ours: names, types and nullability agree, in both directions."""
+
+    async def connect(*_: object, **__: object) -> Connection:
+        return await connect_owner(database.owner_url)
+
+    engine = create_async_engine("postgresql+asyncpg://", connect_args={"async_creator_fn": connect})
+    found = MetaData()
+    async with engine.connect() as connection:
+        await connection.run_sync(found.reflect)
+    await engine.dispose()
+
+    assert _described(found) == _described(metadata)
+
+
+async def test_the_owner_sees_no_tenant_either(database: TestDatabase) -> None:
+    """Ours: membership in the definer's role is without its sight."""
+    await execute(database.superuser_url, "insert into tenants values ('ten_a', 'acme', 'A', 0, now())")
+    owner = await connect_owner(database.owner_url)
+    assert await owner.fetchval("select count(*) from tenants") == 0
+    await owner.close()
+
+
+async def test_one_login_may_migrate_and_run(servers: TestServers) -> None:
+    """Ours: a single ordinary login that may create roles is enough."""
+    with servers.empty_database() as empty:
+        await execute(empty.superuser_url, "create role single login createrole nosuperuser")
+        name = empty.owner_url.partition("@/")[2].partition("?")[0]
+        await execute(empty.superuser_url, f"alter database {name} owner to single")
+        await execute(empty.superuser_url, "grant gateway_app, gateway_definer to single with admin true, set false")
+        url = empty.owner_url.replace("gateway_owner@", "single@")
+        try:
+            assert await migrate(url) == [head()]
+            async with Store(url) as store:
+                await store.check()
+        finally:
+            await execute(empty.superuser_url, f"alter database {name} owner to gateway_owner")
+            await execute(empty.superuser_url, "reassign owned by single to gateway_owner; drop owned by single")
+            await execute(empty.superuser_url, "drop role single")
+
+
+async def test_a_login_that_may_not_create_roles_is_told_the_sql(servers: TestServers) -> None:
+    """Ours: an administrator gets commands to run, not a stack trace."""
+    with servers.empty_database() as empty:
+        await execute(empty.superuser_url, "create role stranger login")
+        try:
+            with pytest.raises(BrokenSetting, match=r"grant gateway_definer to LOGIN"):
+                await migrate(empty.owner_url.replace("gateway_owner@", "stranger@"))
+        finally:
+            await execute(empty.superuser_url, "drop role stranger")
+
+
+async def test_a_database_that_is_away_is_unavailable() -> None:
+    """Ours: `gateway migrate` says in one line that PostgreSQL does not answer."""
+    with pytest.raises(DatabaseUnavailable):
+        await migrate("postgresql://nobody@/gateway?host=/nowhere")
+
+
+async def test_an_installed_wheel_brings_its_migrations(servers: TestServers, tmp_path: Path) -> None:
+    """Ours: `gateway migrate` works without a checkout."""
+    await anyio.run_process([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=_ROOT)
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        wheel.extractall(installed)
+    assert not (installed / "migrations").exists()
+
+    with servers.empty_database() as empty:
+        done = await anyio.run_process(
+            [sys.executable, "-c", _MIGRATE_INSTALLED, empty.owner_url],
+            cwd=installed,
+            stderr=subprocess.STDOUT,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        )
+    assert done.stdout.decode().split() == [f"['{head()}']", head()]
+
+
+def _described(tables: MetaData) -> dict[str, dict[str, tuple[str, bool, bool]]]:
+    return {
+        name: {
+            column.name: (str(column.type).partition(" COLLATE")[0], bool(column.nullable), column.primary_key)
+            for column in table.columns
+        }
+        for name, table in tables.tables.items()
+        if name != "alembic_version"
+    }

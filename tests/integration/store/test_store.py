@@ -1,0 +1,261 @@
+"""The store against PostgreSQL: transactions, failures, and connections that are given up in the middle."""
+
+import random
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+from sqlalchemy import text
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken
+from gateway.store import sources, tenants
+from gateway.store.connect import connect_app, connect_owner
+from gateway.store.engine import SCHEMA, Store
+from gateway.store.migrate import head
+from tests.integration.store.samples import make_source, make_tenant
+from tests.support.servers import TestDatabase, TestServers
+
+_SETTING = text("select current_setting('app.tenant', true)")
+
+
+async def test_a_transaction_commits_on_a_clean_exit_only(store: Store) -> None:
+    """Ours: a change is whole or not there."""
+    tenant = make_tenant()
+    with pytest.raises(ZeroDivisionError):
+        async with store.transaction(tenant.id) as db:
+            await tenants.insert(tenant, db)
+            raise ZeroDivisionError
+
+    async with store.transaction(tenant.id) as db:
+        assert await tenants.get(tenant.id, db) is None
+        await tenants.insert(tenant, db)
+    async with store.transaction(tenant.id) as db:
+        assert await tenants.get(tenant.id, db) == tenant
+
+
+async def test_the_tenant_ends_with_its_transaction(database_url: str) -> None:
+    """Ours: the one connection of this pool carries no tenant to its next user."""
+    async with Store(database_url, pool_size=1) as store:
+        async with store.transaction(TenantId("ten_a")) as db:
+            assert (await db.execute(_SETTING)).scalar() == "ten_a"
+        async with store.unscoped() as db:
+            assert not (await db.execute(_SETTING)).scalar()
+
+
+async def test_check_passes_on_a_migrated_database(store: Store) -> None:
+    """Ours: reachable, safe role, migrated."""
+    await store.check()
+
+
+def test_the_code_knows_the_newest_migration() -> None:
+    """Ours: a migration without the code's consent is a mistake."""
+    assert head() == SCHEMA
+
+
+async def test_check_names_what_to_do_about_an_old_database(servers: TestServers) -> None:
+    """Ours: without migrations the store is not ready and says which command helps."""
+    with servers.empty_database() as empty:
+        async with Store(empty.app_url) as store:
+            with pytest.raises(DatabaseUnavailable, match="gateway migrate"):
+                await store.check()
+
+
+async def test_check_accepts_a_newer_database(store: Store, database: TestDatabase) -> None:
+    """Ours: while new replicas roll out, old ones go on."""
+    owner = await connect_owner(database.owner_url)
+    await owner.execute("update alembic_version set version_num = '0002'")
+    await store.check()
+    await owner.execute("update alembic_version set version_num = '0000'")
+    with pytest.raises(DatabaseUnavailable, match="0000"):
+        await store.check()
+    await owner.close()
+
+
+async def test_a_superusers_login_still_runs_as_the_app(database: TestDatabase) -> None:
+    """Ours: whatever login is configured, queries run under row-level security."""
+    async with Store(database.superuser_url) as store, store.unscoped() as db:
+        assert (await db.execute(text("select current_user"))).scalar() == "gateway_app"
+        assert (await db.execute(text("select count(*) from tenants"))).scalar() == 0
+
+
+@pytest.mark.parametrize("trait", ["bypassrls", "superuser"])
+async def test_an_unsafe_role_never_serves(database: TestDatabase, trait: str) -> None:
+    """Ours: a role that row-level security does not hold gets no connection."""
+    superuser = await connect_owner(database.superuser_url)
+    await superuser.execute(f"alter role gateway_app {trait}")
+    try:
+        async with Store(database.app_url) as store:
+            with pytest.raises(DatabaseUnavailable, match=f"no{trait}"):
+                await store.check()
+    finally:
+        await superuser.execute(f"alter role gateway_app no{trait}")
+        await superuser.close()
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg", "POSTGRES"])
+async def test_every_usual_spelling_of_a_url_works(database_url: str, scheme: str) -> None:
+    """Ours: a URL made for another tool is understood."""
+    url = database_url.replace("postgresql", scheme, 1)
+    for spelling in (url, f"{url}&sslmode=prefer"):
+        connection = await connect_app(spelling)
+        assert await connection.fetchval("select current_user") == "gateway_app"
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nonsense",
+        "mysql://u:hunter2@h/db",
+        "postgresql://u:hunter2@h:port/db",
+        "postgresql://u:hunter2@h/db?sslmode=no",
+    ],
+)
+async def test_a_broken_url_is_a_broken_setting(url: str) -> None:
+    """Ours: the message explains the form and does not repeat the password."""
+    with pytest.raises(BrokenSetting, match="cannot be read") as refused:
+        await connect_app(url)
+    assert "hunter2" not in repr(refused.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["?host=/nowhere", "?host=127.0.0.1&port=1", "?host=127.0.0.1&port=1&sslmode=require"]
+)
+async def test_a_server_that_is_away_is_unavailable(place: str) -> None:
+    """Ours: no driver's error leaves the store, and no password is in ours."""
+    async with Store(f"postgresql://gateway_app:hunter2@/gateway{place}") as store:
+        with pytest.raises(DatabaseUnavailable) as away:
+            await store.check()
+    assert "hunter2" not in repr(away.value) + repr(away.value.__cause__)
+
+
+async def test_a_database_that_does_not_exist_is_unavailable(database_url: str) -> None:
+    """Ours: a wrong name in the URL is said in words."""
+    async with Store(database_url.replace(urlsplit(database_url).path, "/no_such_database")) as store:
+        with pytest.raises(DatabaseUnavailable, match="no_such_database"):
+            await store.check()
+
+
+async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> None:
+    """Ours: after PostgreSQL restarts or cuts us off, the next transaction works."""
+    async with Store(database.app_url, pool_size=1) as store:
+        await store.check()
+        superuser = await connect_owner(database.superuser_url)
+        with pytest.raises(DatabaseUnavailable):
+            async with store.unscoped() as db:
+                pid = (await db.execute(text("select pg_backend_pid()"))).scalar()
+                await superuser.fetchval("select pg_terminate_backend($1, 5000)", pid)
+                await db.execute(text("select 1"))
+        await store.check()
+
+        await superuser.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'gateway_app'"
+        )
+        await store.check()
+        await superuser.close()
+
+
+async def test_an_exhausted_pool_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: whoever waits too long for a connection is told to come again."""
+    monkeypatch.setattr("gateway.store.engine._WAIT_FOR_CONNECTION_S", 0.05)
+    async with Store(database_url, pool_size=1) as store, store.unscoped():
+        with pytest.raises(DatabaseUnavailable, match="in use"):
+            async with store.unscoped():
+                pass
+
+
+async def test_a_query_that_takes_too_long_is_unavailable(store: Store) -> None:
+    """Ours: PostgreSQL ends a statement that holds a connection too long."""
+    with pytest.raises(DatabaseUnavailable, match="too long"):
+        async with store.unscoped() as db:
+            await db.execute(text("set local statement_timeout = '20ms'"))
+            await db.execute(text("select pg_sleep(10)"))
+    await store.check()
+
+
+async def test_a_closed_store_is_unavailable(database_url: str) -> None:
+    """Ours: late callers get an answer."""
+    store = Store(database_url)
+    async with store:
+        pass
+    with pytest.raises(DatabaseUnavailable):
+        async with store.unscoped():
+            pass
+
+
+async def test_a_taken_name_is_told_where_it_happens(store: Store) -> None:
+    """Ours: a unique violation is NameTaken inside the block already, and the transaction stores nothing."""
+    tenant = make_tenant()
+    with pytest.raises(NameTaken):
+        async with store.transaction(tenant.id) as db:
+            await tenants.insert(tenant, db)
+            await sources.insert(make_source(tenant.id), db)
+            with pytest.raises(NameTaken):
+                await sources.insert(make_source(tenant.id), db)
+            raise NameTaken("stop")
+
+    async with store.transaction(tenant.id) as db:
+        assert await tenants.get(tenant.id, db) is None
+
+
+async def test_a_character_that_postgres_cannot_hold_is_bad_input(store: Store) -> None:
+    """Ours: NUL in a name is refused as what it is."""
+    tenant = make_tenant()
+    with pytest.raises(BadInput):
+        async with store.transaction(tenant.id) as db:
+            await tenants.insert(tenant, db)
+            await tenants.rename(tenant.id, db, "a\x00b")
+
+
+async def test_cancelled_work_leaves_pool_and_tenants_as_they_were(database_url: str) -> None:
+    """Ours: giving up at any moment mixes up no tenants and loses no connection."""
+    chance = random.Random(20260728)
+    slugs = [make_tenant(f"tenant-{number}") for number in range(3)]
+    wrong: list[object] = []
+    finished = 0
+    async with Store(database_url, pool_size=3) as store:
+        for tenant in slugs:
+            async with store.transaction(tenant.id) as db:
+                await tenants.insert(tenant, db)
+
+        async def work(number: int) -> None:
+            nonlocal finished
+            tenant = slugs[number % len(slugs)]
+            with anyio.move_on_after(chance.choice([0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 1.0, 1.0])):
+                async with store.transaction(tenant.id) as db:
+                    seen = (await db.execute(text("select array_agg(slug) from tenants"))).scalar()
+                    await tenants.advance(tenant.id, db)
+                    if seen != [tenant.slug]:
+                        wrong.append(seen)
+                finished += 1
+
+        for _ in range(20):
+            async with anyio.create_task_group() as tasks:
+                for number in range(20):
+                    tasks.start_soon(work, number)
+
+        assert wrong == []
+        assert 0 < finished < 400
+        await _hold_all(store, count=3)
+
+
+async def _hold_all(store: Store, *, count: int) -> None:
+    """The pool still gives out all its connections at once, and none carries a tenant."""
+    held = 0
+    everybody = anyio.Event()
+
+    async def hold() -> None:
+        nonlocal held
+        async with store.unscoped() as db:
+            assert not (await db.execute(_SETTING)).scalar()
+            held += 1
+            if held == count:
+                everybody.set()
+            await everybody.wait()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(hold)

@@ -1,0 +1,65 @@
+"""Writes docs/promises.md anew from the promises that the tests name: `python -m tests.promises`."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TITLES = {
+    "CON-1": "a connection's registry is built on connect and released on disconnect",
+    "CON-2": "building is O(1); a tenant's connections share the snapshot",
+    "CAL-1": "valid arguments reach the handler unchanged; its result comes back in protocol form",
+    "CAL-2": "arguments that do not match the schema: an error result with path and reason, nothing sent",
+    "CAL-3": "unknown tool, resource, prompt: the protocol's own error",
+    "CAL-4": "a handler that fails costs one call",
+    "CAL-5": "malformed, oversized and batched messages: the protocol's own error",
+    "CAP-1": "capabilities are declared only when they are there",
+    "CAP-2": "listChanged and subscribe are declared and work",
+    "OAS-1": "documents of every version and format, from upload, file or URL",
+    "OAS-2": "what goes over the wire is what the document says",
+    "OAS-3": "each operation is ok, degraded or skipped, with its reason",
+    "OAS-4": "listed schemas are valid, self-contained and object-rooted",
+    "OAS-7": "references outside the document are never fetched",
+    "PRG-4": "a taken name is refused and the original stays",
+    "RES-3": "cursors are opaque, signed, bound to tenant and profile",
+    "SAF-1": "every tool has a safety level with reasons",
+    "SAF-2": "policy says what each level needs",
+    "SAF-4": "every call and change is in the audit trail",
+    "SRV-1": "every revision of the protocol is served",
+    "SRV-3": "SIGTERM finishes what is in flight and exits 0",
+    "SRV-4": "Redis or PostgreSQL away: clean refusals, and back without a restart",
+    "TEN-1": "a connection belongs to the tenant of its credential, and the path must agree",
+    "TEN-2": "API keys: hashed, prefixed, checksummed, scoped, revocable",
+    "TEN-3": "limits per tenant and key, with a retry hint",
+    "TEN-4": "upstream credentials are sealed at rest, write-only and never forwarded from callers",
+    "TEN-5": "the attack suite passes, and fails without its guards",
+}
+PATTERN = re.compile(r"\b(?:CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+
+
+def tests_by_promise() -> dict[str, list[str]]:
+    """The tests that name each promise in their docstrings."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                for promise in sorted(set(PATTERN.findall(ast.get_docstring(node) or ""))):
+                    found.setdefault(promise, []).append(f"{path.relative_to(ROOT)}::{node.name}")
+    return found
+
+
+def render() -> str:
+    """The page."""
+    lines = [
+        "# Promises",
+        "",
+        "What is promised, and the tests that show it. Written by `python -m tests.promises`.",
+        "",
+    ]
+    for promise, tests in sorted(tests_by_promise().items()):
+        lines += [f"## {promise}: {TITLES.get(promise, '')}".rstrip(": "), "", *(f"- `{test}`" for test in tests), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "promises.md").write_text(render())

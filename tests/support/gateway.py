@@ -1,0 +1,146 @@
+"""A whole gateway for tests: the real application on a real uvicorn over a real socket, with real servers behind it."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+import httpx
+import httpx2
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gateway.app.build import Addresses, build_app
+from gateway.app.keys import Keys
+from gateway.app.readiness import Readiness
+from gateway.settings import Settings
+
+OPERATOR_KEY = "operator-key-of-the-tests-0123456789"
+SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
+ACCEPT = "application/json, text/event-stream"
+MODERN = "2026-07-28"
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What every request of 2026-07-28 carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGateway:
+    """A gateway that answers at `url`."""
+
+    url: str
+    admin: httpx.AsyncClient
+    http: httpx.AsyncClient
+
+    async def create_tenant(self, slug: str) -> None:
+        """A tenant of this slug."""
+        (await self.admin.post("/tenants", json={"slug": slug})).raise_for_status()
+
+    async def create_key(self, slug: str, *scopes: str, **more: object) -> str:
+        """A new key of the tenant; scope mcp unless others are named."""
+        body = {"name": "test", "scopes": list(scopes) or ["mcp"], **more}
+        answer = await self.admin.post(f"/tenants/{slug}/keys", json=body)
+        answer.raise_for_status()
+        key: str = answer.json()["key"]
+        return key
+
+    async def import_document(
+        self, slug: str, document: object, *, name: str = "api", **more: object
+    ) -> dict[str, Any]:
+        """The report of a document imported as a source."""
+        body = {"name": name, "document": document, **more}
+        answer = await self.admin.post(f"/tenants/{slug}/sources", json=body)
+        assert answer.status_code == 201, answer.text
+        report: dict[str, Any] = answer.json()["report"]
+        return report
+
+    @asynccontextmanager
+    async def client(
+        self, slug: str, key: str, mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    ) -> AsyncGenerator[Client]:
+        """The SDK's own client at the tenant's URL."""
+        headers = {"authorization": f"Bearer {key}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+            Client(streamable_http_client(f"{self.url}/t/{slug}/mcp", http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+    async def rpc(
+        self, slug: str, key: str, method: str, params: dict[str, Any] | None = None, **headers: str
+    ) -> httpx.Response:
+        """One request of 2026-07-28, as bytes on the wire."""
+        named = {"mcp-name": params["name"]} if params and "name" in params else {}
+        sent = {
+            "authorization": f"Bearer {key}",
+            "accept": ACCEPT,
+            "mcp-protocol-version": MODERN,
+            "mcp-method": method,
+            **named,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": META}}
+        return await self.http.post(f"/t/{slug}/mcp", json=body, headers=sent)
+
+
+@asynccontextmanager
+async def running_gateway(
+    database_url: str, redis_url: str, *, egress_allow: Sequence[str] = (), **overrides: Any
+) -> AsyncGenerator[RunningGateway]:
+    """One gateway on a free loopback port for as long as the block runs."""
+    settings = Settings.model_validate(
+        {
+            "database_url": database_url,
+            "redis_url": redis_url,
+            "secret_keys": (SECRET_KEY,),
+            "operator_key": OPERATOR_KEY,
+            "egress_allow": tuple(egress_allow),
+            **overrides,
+        }
+    )
+    listener = socket.create_server(("127.0.0.1", 0))
+    port: int = listener.getsockname()[1]
+    addresses = Addresses(database_url=database_url, redis_url=redis_url, is_embedded=False)
+    keys = Keys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
+    app = build_app(settings, addresses=addresses, keys=keys, readiness=Readiness())
+    server = _Server(
+        uvicorn.Config(app, http="httptools", lifespan="off", access_log=False, log_config=None, proxy_headers=False)
+    )
+    url = f"http://127.0.0.1:{port}"
+    async with app.router.lifespan_context(app), anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listener])
+        try:
+            with anyio.fail_after(30):
+                await server.answering.wait()
+            bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
+            async with (
+                httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, timeout=60, trust_env=False) as admin,
+                httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
+            ):
+                yield RunningGateway(url, admin, http)
+        finally:
+            server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, and with a notice when it answers."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answering = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals to the test runner."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then tell."""
+        await super().startup(sockets)
+        self.answering.set()

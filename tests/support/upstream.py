@@ -1,0 +1,81 @@
+"""An HTTP API for tests that writes down every request exactly as it came, and answers what it was told."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request as it was on the wire."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name, whatever its case."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+@dataclass(slots=True)
+class RecordingUpstream:
+    """What was asked, and what will be answered."""
+
+    port: int
+    seen: list[Seen] = field(default_factory=list[Seen])
+    status: int = 200
+    content_type: str = "application/json"
+    body: bytes = b'{"ok":true}'
+    gate: asyncio.Event | None = None
+    """When set, an answer waits for it."""
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a request has come."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """Its host and port, for the list of allowed private upstreams."""
+        return f"127.0.0.1:{self.port}"
+
+
+@asynccontextmanager
+async def recording_upstream() -> AsyncGenerator[RecordingUpstream]:
+    """One upstream on a free loopback port for as long as the block runs."""
+    upstream = RecordingUpstream(port=0)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await _exchange(upstream, reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    upstream.port = server.sockets[0].getsockname()[1]
+    try:
+        yield upstream
+    finally:
+        server.close()
+
+
+async def _exchange(upstream: RecordingUpstream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    method, target, _ = head[0].split(" ", 2)
+    headers = tuple((name, value.strip()) for name, _, value in (line.partition(":") for line in head[1:]) if name)
+    length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
+    body = await reader.readexactly(length)
+    upstream.seen.append(Seen(method=method, target=target, headers=headers, body=body))
+    upstream.arrived.set()
+    if upstream.gate is not None:
+        await upstream.gate.wait()
+    answer = b"" if upstream.status == 204 or method == "HEAD" else upstream.body
+    kind = f"content-type: {upstream.content_type}\r\n" if answer else ""
+    writer.write(f"HTTP/1.1 {upstream.status} X\r\n{kind}content-length: {len(answer)}\r\n\r\n".encode() + answer)
+    await writer.drain()

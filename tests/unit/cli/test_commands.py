@@ -1,0 +1,157 @@
+"""The commands as click sees them: names, options, help, completion."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.shell_completion import BashComplete
+from click.testing import CliRunner
+
+from gateway.cli.failures import Failure
+from gateway.cli.keys import key
+from gateway.cli.lazy import LazyGroup
+from gateway.cli.main import gateway
+from gateway.cli.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.policies import parse_limits, policy
+from gateway.cli.sources import source
+from gateway.cli.tenants import tenant
+from gateway.cli.tools import tool
+from gateway.cli.trail import audit
+
+_GROUPS = {"tenant": tenant, "key": key, "source": source, "tool": tool, "policy": policy, "audit": audit}
+
+
+def _leaves() -> Iterator[tuple[str, click.Command]]:
+    for name, group in _GROUPS.items():
+        for leaf, command in group.commands.items():
+            yield f"{name} {leaf}", command
+
+
+def test_every_noun_has_its_verbs() -> None:
+    """Ours: the command line offers what the design names."""
+    assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
+        "tenant": ["create", "delete", "list", "rename", "show"],
+        "key": ["create", "delete", "list", "revoke", "rotate", "show"],
+        "source": ["add", "delete", "list", "report", "show", "update"],
+        "tool": ["list", "show"],
+        "policy": ["set", "show"],
+        "audit": ["list"],
+    }
+    assert set(gateway.commands) == {*_GROUPS, "serve", "try", "migrate", "call", "completion"}
+
+
+@pytest.mark.parametrize(("name", "command"), list(_leaves()))
+def test_every_admin_command_answers_json_and_can_be_pointed_elsewhere(name: str, command: click.Command) -> None:
+    """Ours: `--json` and `--url` everywhere."""
+    options = {option for parameter in command.params for option in parameter.opts}
+
+    assert {"--json", "--url", "--key"} <= options, name
+    assert ("--tenant" in options) == (not name.startswith("tenant ")), name
+    assert command.help, name
+
+
+def test_help_names_every_command_and_exit_code() -> None:
+    """Ours: the first screen is enough to start."""
+    shown = CliRunner().invoke(gateway, ["--help"], prog_name="gateway")
+
+    assert shown.exit_code == 0
+    for word in (*gateway.commands, "GATEWAY_URL", "GATEWAY_OPERATOR_KEY", "130"):
+        assert word in shown.output
+
+
+def test_a_mistyped_command_is_wrong_usage_with_a_suggestion() -> None:
+    """Ours: a near miss is named."""
+    shown = CliRunner().invoke(gateway, ["tennant"], prog_name="gateway")
+
+    assert shown.exit_code == 2
+    assert "tenant" in shown.stderr
+
+
+def test_help_and_completion_import_no_command() -> None:
+    """Ours: `gateway --help` answers at once, because nothing heavy is imported for it."""
+    program = "import sys; from gateway.cli.main import gateway; gateway.main(['--help'], standalone_mode=False);"
+    program += "print(*[name for name in ('httpx', 'pydantic', 'mcp', 'sqlalchemy', 'uvicorn') if name in sys.modules])"
+
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
+
+    assert found.stdout.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "expected"),
+    [
+        ("gateway te", 1, {"tenant"}),
+        ("gateway tenant re", 2, {"rename"}),
+        ("gateway tenant list --js", 3, {"--json"}),
+        ("gateway completion b", 2, {"bash"}),
+        ("gateway policy set --safe a", 4, {"allow", "approve"}),
+    ],
+)
+def test_a_shell_can_complete_commands_options_and_choices(
+    line: str, at: int, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: completion knows every level."""
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(at))
+
+    shown = BashComplete(gateway, {}, "gateway", "_GATEWAY_COMPLETE").complete()
+
+    assert {entry.split(",")[1] for entry in shown.splitlines()} == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell: str) -> None:
+    """Ours: one line in a shell's start file is enough."""
+    shown = CliRunner().invoke(gateway, ["completion", shell], prog_name="gateway")
+
+    assert shown.exit_code == 0
+    assert "_GATEWAY_COMPLETE" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("line", "tenant", "url"),
+    [
+        ("--tenant first tool list", "first", "http://from-environment"),
+        ("tool list --tenant second", "second", "http://from-environment"),
+        ("--tenant first --url http://typed tool list -t second", "second", "http://typed"),
+        ("--url http://typed/ tool list", "from-environment", "http://typed"),
+    ],
+)
+def test_options_stand_before_or_after_the_command(
+    line: str, tenant: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the later word counts, and either counts more than the environment."""
+    found: list[str | None] = []
+
+    @tenant_option
+    @url_option
+    def listen() -> None:
+        found.extend((chosen("tenant"), chosen_url()))
+
+    monkeypatch.setitem(tool.commands, "list", click.command("list")(listen))
+    monkeypatch.setenv("GATEWAY_TENANT", "from-environment")
+    monkeypatch.setenv("GATEWAY_URL", "http://from-environment")
+
+    ended = CliRunner().invoke(gateway, line.split(), prog_name="gateway")
+
+    assert ended.exit_code == 0, ended.output
+    assert found == [tenant, url]
+
+
+def test_limits_are_names_of_the_policy_with_numbers() -> None:
+    """Ours: a limit nobody knows is refused before anything is sent."""
+    assert parse_limits(("burst=5", "calls_per_second=0.5")) == {"burst": 5, "calls_per_second": 0.5}
+    for wrong in ("speed=5", "burst", "burst=many"):
+        with pytest.raises(Failure, match="--limit"):
+            parse_limits((wrong,))
+
+
+def test_a_lazy_group_refuses_what_is_no_command() -> None:
+    """Ours: a wrong entry in the table of commands is found by whoever runs it."""
+    group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exits:Exit", "Odd.")}, help="", epilog="")
+
+    with pytest.raises(TypeError, match="is no command"):
+        group.get_command(click.Context(group), "odd")

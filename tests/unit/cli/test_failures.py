@@ -1,0 +1,49 @@
+"""How failures read."""
+
+import pytest
+
+from gateway.cli.exits import MEANINGS, Exit, describe_exits
+from gateway.cli.failures import Failure, describe_fault, failure_of, first_leaf, one_line
+from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault
+
+
+def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: errors go to standard error, one line each, with pointer, line and column."""
+    faults = [Fault(pointer="/paths", reason="no\nobject", line=3, column=7), Fault(pointer="", reason="odd", line=1)]
+
+    Failure("it is\nbroken\x1b[0m", faults=faults).show()
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [
+        "gateway: it is broken [0m",
+        "  /paths (line 3, column 7): no object",
+        "  / (line 1): odd",
+    ]
+
+
+def test_a_broken_setting_is_wrong_usage_and_a_broken_server_a_failure() -> None:
+    """Ours: starting with a broken setting has its own exit code."""
+    assert failure_of(BrokenSetting("x")).exit_code is Exit.USAGE
+    assert failure_of(EmbeddedServerFailed("x")).exit_code is Exit.FAILED
+
+
+def test_what_went_wrong_is_found_in_nested_groups() -> None:
+    """Ours: task groups around an error do not hide it."""
+    wanted = BrokenSetting("port taken")
+    group = BaseExceptionGroup("g", [ValueError("noise"), ExceptionGroup("h", [wanted])])
+
+    assert first_leaf(group) is wanted
+    assert isinstance(first_leaf(ExceptionGroup("g", [ValueError("only")])), ValueError)
+
+
+def test_every_exit_code_is_explained_in_the_help() -> None:
+    """Ours: exit codes are documented."""
+    assert set(MEANINGS) == set(Exit)
+    assert len(describe_exits().splitlines()) == len(Exit)
+
+
+def test_a_fault_without_a_place_points_at_the_whole() -> None:
+    """RFC 6901: the empty pointer is the document itself."""
+    assert describe_fault(Fault(pointer="", reason="is empty")) == "/: is empty"
+    assert one_line(" a \n b ") == "a b"

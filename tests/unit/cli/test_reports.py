@@ -1,0 +1,83 @@
+"""What an import report says to a person."""
+
+from gateway.cli.reports import (
+    count_tools,
+    dearest,
+    estimate_tokens,
+    render_operations,
+    render_reasons,
+    render_totals,
+    render_warnings,
+)
+
+_REPORT: dict[str, object] = {
+    "operations": [
+        {"method": "get", "path": "/a", "tool": "a", "status": "ok", "reasons": []},
+        {"method": "post", "path": "/b", "tool": "b", "status": "degraded", "reasons": ["one thing"]},
+        *(
+            {"method": "put", "path": f"/c{n}", "tool": None, "status": "skipped", "reasons": ["no server"]}
+            for n in range(5)
+        ),
+    ],
+    "counts": {"ok": 1, "degraded": 1, "skipped": 5},
+    "warnings": ["a pattern was dropped"],
+    "tools_list_bytes": 4_002,
+}
+
+
+def test_totals_name_operations_tools_bytes_and_an_estimate_of_tokens() -> None:
+    """Ours: the price of a document is known before a model pays it (OAS-3)."""
+    assert render_totals(_REPORT) == (
+        "7 operations: 1 ok, 1 degraded, 5 skipped\n"
+        "2 tools, 4,002 bytes to list, about 1,000 tokens (estimate: bytes / 4)"
+    )
+    assert count_tools(_REPORT) == 2
+    assert estimate_tokens(4_002) == 1_000
+
+
+def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
+    """Ours: a thousand operations with one fault are one line."""
+    text = render_reasons(_REPORT)
+
+    assert "1  one thing\n         POST /b" in text
+    assert "5  no server\n         PUT /c0, PUT /c1, PUT /c2 and 2 more" in text
+    assert text.endswith("warnings:\n  a pattern was dropped")
+
+
+def test_many_warnings_are_cut_but_not_those_about_what_runs_unasked() -> None:
+    """Ours: what a person must know is not lost among what they may know."""
+    text = render_reasons({"warnings": [*(f"w{n}" for n in range(8)), "policy: 3 tools run without asking"]})
+
+    assert text.splitlines()[1] == "  policy: 3 tools run without asking"
+    assert text.splitlines()[-1] == "  and 4 more, in the full report"
+    assert render_warnings({"warnings": ["a", "b"]}) == "warnings:\n  a\n  b"
+
+
+def test_a_clean_import_has_nothing_to_explain() -> None:
+    """Ours: no empty headings."""
+    assert render_reasons({"operations": [], "warnings": []}) == ""
+
+
+def test_every_operation_has_its_line() -> None:
+    """Ours: the report accounts for each operation of the document."""
+    lines = render_operations(_REPORT).splitlines()
+
+    assert len(lines) == 1 + 7
+    assert lines[1].split() == ["ok", "GET", "/a", "a"]
+    assert lines[3].split() == ["skipped", "PUT", "/c0", "-", "no", "server"]
+
+
+def test_the_dearest_tools_come_first_and_are_at_most_ten() -> None:
+    """Ours: it is plain which tools to leave out to save tokens."""
+    definitions = [{"name": f"t{n:02}", "description": "x" * n} for n in range(20)]
+
+    prices = dearest(definitions)
+
+    assert [price.tool for price in prices] == [f"t{n:02}" for n in range(19, 9, -1)]
+    assert prices[0].size == len('{"name":"t19","description":""}') + 19
+
+
+def test_a_report_of_another_shape_does_not_break_the_command() -> None:
+    """Ours: a newer gateway's answer is shown as far as it is understood."""
+    assert render_totals({"operations": "?"}).startswith("0 operations")
+    assert render_operations({}) == "STATUS  METHOD  PATH  TOOL  REASONS"

@@ -1,0 +1,85 @@
+"""Whether the house's own documents tell the truth: code map, errors, promises, ceilings."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+from gateway import errors
+from tests import promises
+from tests.ceilings import complaints
+
+ROOT = Path(__file__).parents[3]
+
+
+def _error_classes() -> dict[str, type[errors.GatewayError]]:
+    return {
+        kind.__name__: kind
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, errors.GatewayError)
+    }
+
+
+def test_every_module_and_function_is_within_the_ceilings() -> None:
+    """Ours: no module grows past the size that holds one idea."""
+    assert list(complaints(ROOT)) == []
+
+
+def test_a_function_beyond_the_ceiling_is_found(tmp_path: Path) -> None:
+    """Ours: the ceilings are a check that can fail."""
+    (tmp_path / "gateway").mkdir()
+    body = "\n".join(f"    x{number} = {number}" for number in range(60))
+    (tmp_path / "gateway" / "utils.py").write_text(f'"""One."""\n\n\ndef run_manager():\n{body}\n')
+
+    found = list(complaints(tmp_path))
+
+    assert any("60 lines" in complaint for complaint in found)
+    assert any("called utils" in complaint for complaint in found)
+    assert any("called manager" in complaint for complaint in found)
+
+
+def test_the_code_map_names_every_package_and_nothing_else() -> None:
+    """Ours: whoever looks for a thing finds its room in docs/code-map.md."""
+    text = (ROOT / "docs" / "code-map.md").read_text()
+    mapped = set(re.findall(r"^\| `(gateway/[a-z_/]+(?:\.py)?)` \|", text, re.MULTILINE))
+    packages = {f"gateway/{path.parent.name}/" for path in (ROOT / "gateway").glob("*/__init__.py")}
+    modules = {f"gateway/{path.name}" for path in (ROOT / "gateway").glob("*.py") if path.name != "__init__.py"}
+
+    assert mapped == packages | modules
+
+
+def test_the_error_page_lists_every_error_with_its_code() -> None:
+    """Ours: an error code that a client sees can be looked up in docs/errors.md."""
+    text = (ROOT / "docs" / "errors.md").read_text()
+    listed = dict(re.findall(r"^\| `([a-z_.]+)` \| `(\w+)` \|", text, re.MULTILINE))
+
+    assert {code: name for name, kind in _error_classes().items() for code in [kind.code]} == listed
+
+
+def test_the_tree_in_the_error_module_draws_every_error() -> None:
+    """Ours: the drawing at the top of errors.py is the tree below it."""
+    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__ or "")) | {"GatewayError"}
+
+    assert drawn == set(_error_classes())
+
+
+def test_every_promise_has_its_tests_and_every_test_its_promise() -> None:
+    """Ours: docs/promises.md lists exactly the tests that name each promise (`python -m tests.promises` writes it)."""
+    assert (ROOT / "docs" / "promises.md").read_text() == promises.render()
+
+
+def test_every_promise_that_a_test_names_has_words() -> None:
+    """Ours: a promise is a sentence, not only a number."""
+    assert set(promises.tests_by_promise()) <= set(promises.TITLES)
+
+
+def test_every_behaviour_test_names_a_promise() -> None:
+    """Ours: what the whole application is tested for is something that was promised."""
+    silent: list[str] = []
+    for path in sorted((ROOT / "tests" / "behaviour").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                if not promises.PATTERN.search(ast.get_docstring(node) or ""):
+                    silent.append(f"{path.name}::{node.name}")
+
+    assert silent == []

@@ -1,0 +1,323 @@
+"""Who a credential stands for, and that nobody learns why it stands for no one."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.principals import Operator, Principal
+from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.identity.credentials import Credentials, digest_key
+
+OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
+PEPPERS = (b"new pepper", b"old pepper")
+
+
+class Keys:
+    """A finder over a dictionary that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.stored: dict[KeyId, tuple[Key, str]] = {}
+        self.asked = 0
+        self.is_away = False
+
+    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+        self.asked += 1
+        if self.is_away:
+            raise DatabaseUnavailable("PostgreSQL does not answer")
+        return self.stored.get(key)
+
+    def add(
+        self,
+        minted: MintedKey,
+        *,
+        tenant: TenantId | None = None,
+        pepper: bytes = PEPPERS[0],
+        expires_at: datetime | None = None,
+        revoked_at: datetime | None = None,
+    ) -> Key:
+        key = Key(
+            tenant=tenant or new_tenant_id(),
+            id=minted.id,
+            name="a key",
+            scopes=frozenset({Scope.MCP}),
+            subject="somebody",
+            profile=None,
+            digest=digest_key(minted.text, pepper),
+            created_at=datetime.now(UTC),
+            expires_at=expires_at,
+            revoked_at=revoked_at,
+            version=1,
+        )
+        self.stored[minted.id] = (key, "acme")
+        return key
+
+
+@pytest.fixture
+def keys() -> Keys:
+    return Keys()
+
+
+@pytest.fixture
+def credentials(keys: Keys) -> Credentials:
+    return Credentials(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY)
+
+
+async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Credentials) -> None:
+    """Ours: a good key gives tenant, slug, key, subject and scopes."""
+    minted = mint_key()
+    key = keys.add(minted)
+
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+
+    assert caller == Principal(tenant=key.tenant, slug="acme", key=key.id, subject="somebody", scopes=key.scopes)
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+async def test_the_scheme_has_no_case(keys: Keys, credentials: Credentials, scheme: str) -> None:
+    """RFC 9110 §11.1: the name of an authentication scheme is case-insensitive."""
+    minted = mint_key()
+    keys.add(minted)
+
+    assert isinstance(await credentials.authenticate(f"{scheme} {minted.text}"), Principal)
+
+
+async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Credentials) -> None:
+    """Ours: any string of 32 characters may be the operator key; no database is asked for it."""
+    assert isinstance(await credentials.authenticate(f"Bearer {OPERATOR_KEY}"), Operator)
+    assert keys.asked == 0
+
+
+async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
+    """Ours: servers hand headers on as latin-1; the key is compared as the bytes that were sent."""
+    secret = "ключ оператора, достаточно длинный для нас"
+    credentials = Credentials(keys, peppers=PEPPERS, operator_key=secret)
+
+    assert isinstance(await credentials.authenticate(f"Bearer {secret}".encode().decode("latin-1")), Operator)
+
+
+@pytest.mark.parametrize("operator_key", ["", "x" * 31])
+def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: str) -> None:
+    """Ours: the gateway does not start with an operator key that can be guessed, least of all an empty one."""
+    with pytest.raises(BrokenSetting):
+        Credentials(keys, peppers=PEPPERS, operator_key=operator_key)
+
+
+@pytest.mark.parametrize("peppers", [(), (b"",), (b"good", b"")])
+def test_keys_are_never_checked_without_a_pepper(keys: Keys, peppers: tuple[bytes, ...]) -> None:
+    """Ours: a digest without a pepper could be computed by whoever reads the database."""
+    with pytest.raises(BrokenSetting):
+        Credentials(keys, peppers=peppers, operator_key=OPERATOR_KEY)
+
+
+def _bad_headers() -> list[str | None]:
+    good = mint_key().text
+    return [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        good,
+        f"Basic {good}",
+        f"Bearer {good}",
+        f"Bearer {good} {good}",
+        f"Bearer {good}, Bearer {good}",
+        f"Bearer\t{good}",
+        f"Bearer {OPERATOR_KEY[:-1]}",
+        f"Bearer {OPERATOR_KEY}x",
+        "Bearer " + "x" * 100_000,
+        "Bearer \u20ac",
+        "Bearer \x00",
+    ]
+
+
+@pytest.mark.parametrize("header", _bad_headers())
+async def test_every_refusal_reads_the_same(credentials: Credentials, header: str | None) -> None:
+    """Ours: no, malformed, unknown: one code and one message (TEN-2)."""
+    with pytest.raises(Unauthenticated) as refused:
+        await credentials.authenticate(header)
+
+    assert refused.value.message == "the credential is missing or not valid"
+
+
+async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, credentials: Credentials) -> None:
+    """Ours: expired, revoked and wrong keys are told nothing of what they are (TEN-2)."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    expired, revoked, other = mint_key(), mint_key(), mint_key()
+    keys.add(expired, expires_at=past)
+    keys.add(revoked, revoked_at=past)
+    keys.add(other, pepper=b"a pepper we do not have")
+
+    for minted in (expired, revoked, other, mint_key()):
+        with pytest.raises(Unauthenticated) as refused:
+            await credentials.authenticate(f"Bearer {minted.text}")
+        assert refused.value.message == "the credential is missing or not valid"
+
+
+async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, credentials: Credentials) -> None:
+    """Ours: secret keys are rotated without breaking the API keys made before."""
+    minted = mint_key()
+    keys.add(minted, pepper=PEPPERS[1])
+
+    assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
+
+
+async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Credentials) -> None:
+    """Ours: whatever the finder hands out, it must be the key that was shown."""
+    shown, stored = mint_key(), mint_key()
+    keys.add(stored)
+    row, slug = keys.stored[stored.id]
+    keys.stored[shown.id] = (row, slug)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {shown.text}")
+
+
+async def test_a_good_answer_is_remembered(keys: Keys, credentials: Credentials) -> None:
+    """Ours: the database is not asked for every request."""
+    minted = mint_key()
+    keys.add(minted)
+
+    first = await credentials.authenticate(f"Bearer {minted.text}")
+
+    assert await credentials.authenticate(f"Bearer {minted.text}") is first
+    assert keys.asked == 1
+
+
+async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Credentials) -> None:
+    """Ours: a key works as soon as it exists."""
+    minted = mint_key()
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    keys.add(minted)
+
+    assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
+
+
+async def test_a_remembered_answer_ends(keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a revoked key is refused within five seconds, even when the event that says so is lost (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+    await credentials.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+    await credentials.authenticate(f"Bearer {minted.text}")
+
+    _pass_time(monkeypatch, 5.1)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_an_answer_is_not_remembered_beyond_the_keys_end(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a key that expires in two seconds is not good for five."""
+    minted = mint_key()
+    keys.add(minted, expires_at=datetime.now(UTC) + timedelta(seconds=2))
+    await credentials.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+
+    _pass_time(monkeypatch, 2.1)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_a_forgotten_key_is_looked_up_again(keys: Keys, credentials: Credentials) -> None:
+    """Ours: the event of a change makes it count at once."""
+    first, second = mint_key(), mint_key()
+    tenant = new_tenant_id()
+    keys.add(first, tenant=tenant)
+    keys.add(second)
+    forgets: list[Callable[[], None]] = [
+        lambda: credentials.forget(first.id),
+        lambda: credentials.forget_tenant(tenant),
+    ]
+    for forget in forgets:
+        await credentials.authenticate(f"Bearer {first.text}")
+        await credentials.authenticate(f"Bearer {second.text}")
+        asked = keys.asked
+        forget()
+        await credentials.authenticate(f"Bearer {first.text}")
+        await credentials.authenticate(f"Bearer {second.text}")
+        assert keys.asked == asked + 1
+
+    credentials.forget_all()
+    await credentials.authenticate(f"Bearer {second.text}")
+    assert keys.asked == 5
+
+
+async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) -> None:
+    """Ours: a revocation that overtakes the reading of its key is not undone by it."""
+    minted = mint_key()
+    keys.add(minted)
+
+    class Overtaken:
+        async def find(self, key: KeyId) -> tuple[Key, str] | None:
+            found = await keys.find(key)
+            overtaken.forget(key)
+            return found
+
+    overtaken = Credentials(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    await overtaken.authenticate(f"Bearer {minted.text}")
+    await overtaken.authenticate(f"Bearer {minted.text}")
+
+    assert keys.asked == 2
+
+
+async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credentials) -> None:
+    """Ours: whether a key is good is not guessed; what is remembered goes on."""
+    known, other = mint_key(), mint_key()
+    keys.add(known)
+    await credentials.authenticate(f"Bearer {known.text}")
+    keys.is_away = True
+
+    await credentials.authenticate(f"Bearer {known.text}")
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {other.text}")
+
+
+async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Credentials) -> None:
+    """Ours: what is remembered is found by a keyed digest, never by the key or a digest anybody could compute."""
+    minted = mint_key()
+    keys.add(minted)
+    header = f"Bearer {minted.text}"
+    await credentials.authenticate(header)
+
+    kept = repr(vars(credentials))
+
+    assert minted.text not in kept
+    assert minted.text.split("_")[3][:-8] not in kept
+    assert repr(hashlib.blake2b(header.encode(), digest_size=16).digest()) not in kept
+
+
+async def test_what_is_remembered_is_bounded(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: many keys do not fill the memory; the oldest answers go first."""
+    monkeypatch.setattr("gateway.identity.credentials._MAX_REMEMBERED", 3)
+    minted = [mint_key() for _ in range(5)]
+    for key in minted:
+        keys.add(key)
+        await credentials.authenticate(f"Bearer {key.text}")
+
+    await credentials.authenticate(f"Bearer {minted[-1].text}")
+    assert keys.asked == 5
+    await credentials.authenticate(f"Bearer {minted[0].text}")
+    assert keys.asked == 6
+
+
+def test_a_digest_needs_text_and_pepper() -> None:
+    """Ours: what is stored tells nothing without the pepper."""
+    assert digest_key("a", b"p") != digest_key("b", b"p") != digest_key("b", b"q")
+    assert len(digest_key("a", b"p")) == 32
+
+
+def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the clock that the cache reads stand later."""
+    real = time.monotonic
+    monkeypatch.setattr("gateway.identity.credentials.time.monotonic", lambda: real() + seconds)

@@ -1,0 +1,56 @@
+"""What a caller may do in a tenant."""
+
+import pytest
+
+from gateway.domain.identifiers import KeyId, new_tenant_id
+from gateway.domain.keys import Scope
+from gateway.domain.principals import Operator, Principal
+from gateway.errors import Forbidden, InvalidBody, NotFound
+from gateway.identity.permissions import check_scopes, require
+
+TENANT = new_tenant_id()
+
+
+def _caller(*scopes: Scope) -> Principal:
+    return Principal(tenant=TENANT, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset(scopes))
+
+
+def test_an_operator_may_do_everything() -> None:
+    """Ours: the operator key has every scope in every tenant."""
+    require(Operator(), TENANT, *Scope)
+
+
+def test_a_scope_lets_its_holder_pass() -> None:
+    """Ours: a key may do what its scopes say."""
+    require(_caller(Scope.ADMIN, Scope.AUDIT), TENANT, Scope.ADMIN, Scope.AUDIT)
+    require(_caller(Scope.MCP), TENANT)
+
+
+@pytest.mark.parametrize("held", [(), (Scope.MCP,), (Scope.AUDIT,)])
+def test_a_missing_scope_is_forbidden(held: tuple[Scope, ...]) -> None:
+    """Ours: every scope asked for is needed."""
+    with pytest.raises(Forbidden, match="admin"):
+        require(_caller(*held), TENANT, Scope.ADMIN, Scope.AUDIT)
+
+
+def test_a_foreign_tenant_is_not_found() -> None:
+    """Ours: a tenant of somebody else and no tenant look alike, whatever the scopes (TEN-1)."""
+    with pytest.raises(NotFound) as refused:
+        require(_caller(*Scope), new_tenant_id(), Scope.ADMIN)
+
+    assert refused.value.message == "not found"
+
+
+def test_scopes_become_scopes() -> None:
+    """Ours: what a new key may do is a set of known scopes."""
+    assert check_scopes(["mcp", "audit", "mcp"]) == {Scope.MCP, Scope.AUDIT}
+
+
+@pytest.mark.parametrize("scopes", [[], ["mcp", "approve"], ["root"], ["MCP"], ["mcp", ""]])
+def test_scopes_that_make_no_key_are_refused(scopes: list[str]) -> None:
+    """Ours: no scope, an unknown one, or a caller that could approve its own calls, with the place that is wrong."""
+    with pytest.raises(InvalidBody) as refused:
+        check_scopes(scopes)
+
+    assert all(fault.pointer.startswith("/scopes") for fault in refused.value.faults)
+    assert refused.value.faults

@@ -1,0 +1,153 @@
+"""One bad operation costs one tool, never the document; hostile documents cost a bounded amount."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.sources import Status
+from gateway.errors import DocumentTooLarge
+from gateway.openapi import compile as compiler
+from tests.support.openapi import compile_it, document, with_body
+
+GOOD = {"get": {"operationId": "good"}}
+
+
+@pytest.mark.parametrize("bad", [None, 1, "text", [], [{}], True])
+def test_an_operation_of_any_shape_costs_only_itself(bad: Any) -> None:
+    """Ours: it is skipped with its reason, the other one stays (OAS-3)."""
+    result = compile_it(document({"/bad": {"get": bad}, "/good": GOOD}))
+
+    assert [(item.path, item.status) for item in result.report.operations] == [
+        ("/bad", Status.SKIPPED),
+        ("/good", Status.OK),
+    ]
+
+
+MEMBERS = ["operationId", "summary", "description", "parameters", "requestBody", "responses", "security", "servers"]
+SHAPES: list[Any] = [
+    None,
+    0,
+    -1,
+    1.5,
+    "text",
+    "#/x",
+    [],
+    [None],
+    [[]],
+    ["a", "a"],
+    {},
+    {"x": None},
+    {"x": []},
+    {"$ref": 5},
+    True,
+]
+KEYWORDS = """
+    type enum const default required properties patternProperties additionalProperties items prefixItems allOf anyOf
+    oneOf not if pattern format title minimum exclusiveMinimum minLength multipleOf dependentRequired dependentSchemas
+    nullable readOnly $ref discriminator contains propertyNames
+"""
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["operationId", "summary", "description", "parameters", "requestBody", "responses", "security", "servers", "tags"],
+)
+@pytest.mark.parametrize(
+    "value", [None, 0, 1.5, "text", [], [None], [[]], {}, {"x": None}, {"$ref": 5}, {"$ref": "#/x"}, True]
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0", "3.2.0"])
+def test_a_member_of_any_shape_never_costs_the_document(key: str, value: object, version: str) -> None:
+    """Ours: unexpected shapes are judged, not tripped over."""
+    result = compile_it(document({"/bad": {"post": {key: value}}, "/good": GOOD}, version=version))
+
+    assert [item.path for item in result.report.operations] == ["/bad", "/good"]
+    assert result.report.operations[1].status is Status.OK
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS.split())
+@pytest.mark.parametrize("value", SHAPES)
+def test_a_schema_of_any_shape_never_costs_the_document(keyword: str, value: object) -> None:
+    """Ours: whatever stands in a schema, its operation is accounted for."""
+    schema = {"type": "object", "properties": {"a": {keyword: value}}, keyword: value}
+    result = compile_it(with_body({"allOf": [{keyword: value}, schema]}))
+
+    assert len(result.report.operations) == 1
+    assert result.report.operations[0].tool == ("op" if (keyword, value) != ("$ref", "text") else None)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"components": 1},
+        {"components": {"schemas": [], "securitySchemes": []}},
+        {"security": {"a": []}},
+        {"servers": {}},
+        {"info": []},
+        {"tags": 1},
+        {"webhooks": 1},
+    ],
+)
+def test_a_malformed_rest_never_costs_an_operation(more: dict[str, Any]) -> None:
+    """Ours: only what an operation is made of matters."""
+    assert compile_it({**document({"/good": GOOD}), **more}, base_url="https://h").report.count(Status.SKIPPED) == 0
+
+
+@pytest.mark.parametrize("item", [None, 7, [], {"$ref": "https://example.com/item.yaml"}, {"$ref": "#/nowhere"}])
+def test_a_path_that_cannot_be_read_is_a_warning(item: object) -> None:
+    """Ours: nobody knows its operations, so none are counted."""
+    result = compile_it(document({"/bad": item, "/good": GOOD}))
+
+    assert [report.path for report in result.report.operations] == ["/good"]
+    assert "/paths/~1bad" in result.report.warnings[0]
+
+
+def test_a_path_item_is_followed_and_what_stands_beside_counts() -> None:
+    """OpenAPI 3.1: a path item may be a reference."""
+    shared = {"X": {"get": {"summary": "S"}, "parameters": [{"name": "q", "in": "query"}]}}
+    raw = document({"/x": {"$ref": "#/components/pathItems/X", "post": {}}}, components={"pathItems": shared})
+
+    assert [made.identity for made in compile_it(raw).operations] == ["GET /x", "POST /x"]
+
+
+def test_webhooks_and_callbacks_are_no_operations() -> None:
+    """Ours: a report counts what can be called."""
+    raw = document({"/x": {"post": {"callbacks": {"c": {"{$url}": {"post": {}}}}}}}, webhooks={"w": {"post": {}}})
+
+    assert len(compile_it(raw).report.operations) == 1
+
+
+def test_the_number_of_operations_is_limited() -> None:
+    """Ours: 5,000."""
+    with pytest.raises(DocumentTooLarge):
+        compile_it(document({f"/{n}": {"get": {}} for n in range(5_001)}))
+
+
+def test_the_tools_of_a_document_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: beyond the limit operations are skipped with their reason."""
+    monkeypatch.setattr(compiler, "LARGEST_LIST", 500)
+    result = compile_it(document({f"/{n}": {"get": {}} for n in range(10)}))
+
+    assert 0 < len(result.operations) < 10
+    assert "no more are made" in result.report.operations[-1].reasons[0]
+
+
+def test_warnings_and_reasons_are_limited() -> None:
+    """Ours: a hostile document fills no report."""
+    fields = {f"f{n}": {"type": "string", "default": n} for n in range(2_000)}
+    missing = {f"g{n}": {"$ref": f"#/gone/{n}"} for n in range(100)}
+    result = compile_it(with_body({"properties": {**fields, **missing}}))
+
+    assert len(result.report.warnings) == 501
+    assert "1500 further" in result.report.warnings[-1]
+    assert len(result.report.operations[0].reasons) == 21
+
+
+def test_references_in_many_spellings_are_one_schema() -> None:
+    """Ours: a large schema is translated once, however it is pointed at."""
+    spelled = [f"#/components/schemas/{a}{b}" for a in ("B", "%42") for b in ("ig", "i%67", "%69g", "%69%67")]
+    raw = with_body(
+        {"prefixItems": [{"$ref": ref} for ref in spelled]}, components={"schemas": {"Big": {"type": "string"}}}
+    )
+    made = compile_it(raw).operations[0]
+
+    assert made.definition.count(b'"$defs":{"Big":{"type":"string"}}') == 1

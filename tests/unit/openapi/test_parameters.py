@@ -1,0 +1,261 @@
+"""Parameters: where they go, how they are written, what their arguments are called."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.plans import Location, ParameterPlan, Style
+from gateway.domain.sources import Status
+from tests.support.openapi import document, fate, input_of, only, operation, with_parameter
+
+TEXT = {"type": "string"}
+LIST = {"type": "array", "items": TEXT}
+
+
+def plan_of(parameter: dict[str, Any], **more: Any) -> ParameterPlan:
+    (plan,) = only(with_parameter({"name": "p", "schema": LIST, **parameter}, **more)).plan.parameters
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("parameter", "style", "explode"),
+    [
+        ({"in": "query"}, Style.FORM, True),
+        ({"in": "cookie"}, Style.FORM, True),
+        ({"in": "header"}, Style.SIMPLE, False),
+        ({"in": "query", "style": "spaceDelimited"}, Style.SPACE, False),
+        ({"in": "query", "style": "pipeDelimited", "explode": False}, Style.PIPE, False),
+        ({"in": "query", "style": "deepObject", "explode": True}, Style.DEEP_OBJECT, True),
+        ({"in": "query", "explode": False}, Style.FORM, False),
+        ({"in": "query", "explode": "yes"}, Style.FORM, True),
+    ],
+)
+def test_style_and_explode_have_the_defaults_of_their_place(
+    parameter: dict[str, Any], style: Style, explode: bool
+) -> None:
+    """OpenAPI: style by location, explode by style."""
+    plan = plan_of(parameter)
+
+    assert (plan.style, plan.explode, plan.required) == (style, explode, False)
+
+
+@pytest.mark.parametrize("style", ["simple", "label", "matrix"])
+def test_path_parameters_are_always_required(style: str) -> None:
+    """OpenAPI: a path parameter is required, whatever the document says."""
+    plan = plan_of({"in": "path", "style": style, "required": False}, path="/x/{p}")
+
+    assert (plan.style.value, plan.explode, plan.required) == (style, False, True)
+
+
+def test_reserved_characters_stay_only_where_asked() -> None:
+    """OpenAPI: `allowReserved` is false unless it is true."""
+    assert plan_of({"in": "query", "allowReserved": True}).allow_reserved
+    assert not plan_of({"in": "query"}).allow_reserved
+
+
+def test_a_style_of_another_place_is_harmless_for_one_value_only() -> None:
+    """Ours: no request is half right; a list in an impossible style is not offered."""
+    single = with_parameter({"name": "p", "in": "header", "style": "form", "schema": TEXT})
+    several = with_parameter({"name": "p", "in": "header", "style": "form", "schema": LIST})
+    needed = with_parameter({"name": "p", "in": "header", "style": "form", "schema": LIST, "required": True})
+
+    assert fate(single).status is Status.DEGRADED
+    assert input_of(single)["properties"] == {"p": TEXT}
+    assert fate(several).status is Status.DEGRADED
+    assert input_of(several)["properties"] == {}
+    assert fate(needed).status is Status.SKIPPED
+
+
+def test_operations_override_their_path_item_by_name_and_place() -> None:
+    """OpenAPI: parameters of the path item are inherited, equal ones replaced."""
+    raw = document(
+        {
+            "/x/{id}": {
+                "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": TEXT},
+                    {"name": "q", "in": "query", "schema": TEXT},
+                ],
+                "get": {
+                    "parameters": [{"name": "q", "in": "query", "required": True, "schema": {"type": "integer"}}],
+                },
+            }
+        }
+    )
+
+    assert input_of(raw) == {
+        "type": "object",
+        "properties": {"id": TEXT, "q": {"type": "integer"}},
+        "required": ["id", "q"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize("name", ["Accept", "content-type", "AUTHORIZATION"])
+def test_headers_that_openapi_ignores_are_no_arguments(name: str) -> None:
+    """OpenAPI: Accept, Content-Type and Authorization parameters are ignored."""
+    raw = with_parameter({"name": name, "in": "header", "required": True, "schema": TEXT})
+
+    assert fate(raw).status is Status.OK
+    assert input_of(raw)["properties"] == {}
+
+
+def test_headers_of_the_connection_are_left_to_it() -> None:
+    """Ours: framing headers never come from outside."""
+    raw = with_parameter({"name": "Content-Length", "in": "header", "required": True, "schema": TEXT})
+
+    assert fate(raw).status is Status.DEGRADED
+    assert input_of(raw)["properties"] == {}
+
+
+@pytest.mark.parametrize(("required", "status"), [(True, Status.SKIPPED), (False, Status.DEGRADED)])
+@pytest.mark.parametrize("name", ["Cookie", "X-Forwarded-For", "bad name", "a\r\nb"])
+def test_headers_that_cannot_be_sent_are_not_offered(name: str, required: bool, status: Status) -> None:
+    """Ours: an optional one is left out, a required one skips the operation."""
+    raw = with_parameter({"name": name, "in": "header", "required": required, "schema": TEXT})
+
+    assert fate(raw).status is status
+
+
+def test_arguments_have_names_that_clients_take() -> None:
+    """Ours: foreign characters become underscores, 64 at most, undone by the plan."""
+    raw = operation(
+        {
+            "parameters": [
+                {"name": "filter[a b]", "in": "query", "schema": TEXT},
+                {"name": "StartTime<", "in": "query", "schema": TEXT},
+                {"name": "n" * 80, "in": "query", "schema": TEXT},
+            ]
+        }
+    )
+
+    assert [(item.argument, item.name) for item in only(raw).plan.parameters] == [
+        ("filter_a_b_", "filter[a b]"),
+        ("StartTime_", "StartTime<"),
+        ("n" * 64, "n" * 80),
+    ]
+
+
+def test_equal_names_are_told_apart_by_their_place() -> None:
+    """Ours: `{location}_{name}` for a name in two places or called `body`; a further clash is numbered."""
+    raw = operation(
+        {
+            "parameters": [
+                {"name": "id", "in": "path", "required": True, "schema": TEXT},
+                {"name": "id", "in": "query", "schema": TEXT},
+                {"name": "query_id", "in": "query", "schema": TEXT},
+                {"name": "body", "in": "query", "schema": TEXT},
+                {"name": "a[", "in": "query", "schema": TEXT},
+                {"name": "a]", "in": "query", "schema": TEXT},
+            ]
+        },
+        path="/x/{id}",
+    )
+
+    assert [item.argument for item in only(raw).plan.parameters] == [
+        "path_id",
+        "query_id",
+        "query_id_2",
+        "query_body",
+        "a_",
+        "a__2",
+    ]
+
+
+def test_a_parameter_keeps_its_description_and_deprecation() -> None:
+    """Ours: what the parameter says goes before what its schema says."""
+    schema = {"type": "string", "description": "of the schema"}
+    raw = with_parameter({"name": "p", "in": "query", "description": "own", "deprecated": True, "schema": schema})
+
+    assert input_of(raw)["properties"]["p"] == {"type": "string", "description": "own", "deprecated": True}
+
+
+def test_a_parameter_without_a_schema_takes_anything() -> None:
+    """Ours: what the document does not say is not checked."""
+    assert input_of(with_parameter({"name": "p", "in": "query"}))["properties"] == {"p": {}}
+
+
+def test_json_content_is_planned_as_such() -> None:
+    """OpenAPI: a `content` parameter is serialised in its media type first."""
+    raw = with_parameter({"name": "p", "in": "query", "content": {"application/json": {"schema": LIST}}})
+    (plan,) = only(raw).plan.parameters
+
+    assert plan.media_type == "application/json"
+    assert input_of(raw)["properties"]["p"] == LIST
+
+
+@pytest.mark.parametrize("content", [{}, {"application/xml": {}}, {"a/b": {}, "c/d": {}}, {"bad\n": {}}])
+def test_other_content_is_not_offered(content: dict[str, Any]) -> None:
+    """Ours: a parameter in another media type is left out with its reason."""
+    raw = with_parameter({"name": "p", "in": "query", "content": content})
+
+    assert fate(raw).status is Status.DEGRADED
+    assert input_of(raw)["properties"] == {}
+
+
+def test_the_whole_query_can_be_one_argument() -> None:
+    """OpenAPI 3.2: `in: querystring`."""
+    content: dict[str, Any] = {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}
+    raw = with_parameter({"name": "qs", "in": "querystring", "content": content}, version="3.2.0")
+    (plan,) = only(raw).plan.parameters
+
+    assert plan.location is Location.QUERYSTRING
+    assert plan.media_type == "application/x-www-form-urlencoded"
+
+
+def test_the_whole_query_excludes_parts_of_it() -> None:
+    """OpenAPI 3.2: `querystring` and `query` do not go together."""
+    content: dict[str, Any] = {"application/x-www-form-urlencoded": {}}
+    raw = operation(
+        {"parameters": [{"name": "a", "in": "querystring", "content": content}, {"name": "b", "in": "query"}]}
+    )
+
+    assert fate(raw).status is Status.SKIPPED
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        {"in": "query", "schema": TEXT},
+        {"name": "p", "schema": TEXT},
+        {"name": "p", "in": "body", "schema": TEXT},
+        {"name": "", "in": "query"},
+        {"name": 5, "in": ["query"]},
+    ],
+)
+@pytest.mark.parametrize(("required", "status"), [(True, Status.SKIPPED), (False, Status.DEGRADED)])
+def test_a_malformed_parameter_costs_no_more_than_its_operation(
+    parameter: dict[str, Any], required: bool, status: Status
+) -> None:
+    """Ours: required ones skip the operation, optional ones are left out."""
+    assert fate(with_parameter({**parameter, "required": required})).status is status
+
+
+@pytest.mark.parametrize("parameter", [None, 1, "text", [], {"$ref": "#/nowhere"}, {"$ref": "https://example.com/p"}])
+def test_a_parameter_that_cannot_be_read_skips_the_operation(parameter: Any) -> None:
+    """Ours: nobody knows whether it was required."""
+    assert fate(operation({"parameters": [parameter]})).status is Status.SKIPPED
+
+
+def test_an_undeclared_placeholder_becomes_a_text_argument() -> None:
+    """Ours: an unfilled placeholder is never sent."""
+    raw = operation({}, path="/x/{id}")
+
+    assert fate(raw).status is Status.DEGRADED
+    assert input_of(raw)["required"] == ["id"]
+    assert only(raw).plan.path == "/x/{0}"
+
+
+def test_a_path_parameter_without_a_placeholder_is_not_offered() -> None:
+    """Ours: there is no place to send it to."""
+    raw = with_parameter({"name": "p", "in": "path", "required": True, "schema": TEXT})
+
+    assert fate(raw).status is Status.DEGRADED
+    assert input_of(raw)["properties"] == {}
+
+
+def test_too_many_parameters_are_refused() -> None:
+    """Ours: a hostile operation costs itself."""
+    names = [{"name": f"{'.' * 70}{n}", "in": "query", "schema": TEXT} for n in range(1_001)]
+
+    assert fate(operation({"parameters": names})).status is Status.SKIPPED
+    assert len(set(input_of(operation({"parameters": names[:1_000]}))["properties"])) == 1_000

@@ -1,0 +1,102 @@
+"""Security requirements: alternatives of schemes, and what a document says that we cannot do."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.sources import Status
+from tests.support.openapi import compile_it, fate, only, operation
+
+SCHEMES: dict[str, Any] = {
+    "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "query": {"type": "apiKey", "in": "query", "name": "api_key"},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": "SID"},
+    "basic": {"type": "http", "scheme": "Basic"},
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "oauth": {"type": "oauth2", "flows": {}},
+    "oidc": {"type": "openIdConnect", "openIdConnectUrl": "https://h"},
+    "mtls": {"type": "mutualTLS"},
+    "digest": {"type": "http", "scheme": "digest"},
+    "odd": {"type": "apiKey", "in": "header", "name": "bad name"},
+    "external": {"$ref": "other.yaml#/x"},
+    "broken": 7,
+}
+
+
+def secured(security: Any, *, default: Any = None) -> dict[str, Any]:
+    node = {} if security is None else {"security": security}
+    return operation(node, components={"securitySchemes": SCHEMES}, security=default)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "field"),
+    [
+        ("key", SchemeKind.API_KEY_HEADER, "X-Key"),
+        ("query", SchemeKind.API_KEY_QUERY, "api_key"),
+        ("cookie", SchemeKind.API_KEY_COOKIE, "SID"),
+        ("basic", SchemeKind.BASIC, "Authorization"),
+        ("bearer", SchemeKind.BEARER, "Authorization"),
+        ("oauth", SchemeKind.BEARER, "Authorization"),
+        ("oidc", SchemeKind.BEARER, "Authorization"),
+    ],
+)
+def test_a_scheme_says_where_its_credential_goes(name: str, kind: SchemeKind, field: str) -> None:
+    """OpenAPI: security schemes."""
+    assert only(secured([{name: []}])).plan.security == ((SchemePlan(name=name, kind=kind, field=field),),)
+
+
+def test_requirements_are_alternatives_of_sets() -> None:
+    """OpenAPI: one of the list, all of each; an empty one means none is needed."""
+    plan = only(secured([{"key": [], "query": []}, {"bearer": None}, {}])).plan
+
+    assert [[scheme.name for scheme in alternative] for alternative in plan.security] == [
+        ["key", "query"],
+        ["bearer"],
+        [],
+    ]
+
+
+def test_the_document_decides_unless_the_operation_does() -> None:
+    """OpenAPI: an empty list at the operation removes what the document requires."""
+    assert only(secured(None, default=[{"key": []}])).plan.security[0][0].name == "key"
+    assert only(secured([], default=[{"key": []}])).plan.security == ()
+
+
+@pytest.mark.parametrize("name", ["oauth", "oidc"])
+def test_a_token_that_must_be_stored_is_said(name: str) -> None:
+    """Ours: no token is fetched in this version, and the report says so."""
+    report = fate(secured([{name: ["scope"]}]))
+
+    assert report.status is Status.DEGRADED
+    assert name in report.reasons[0]
+
+
+def test_another_way_in_makes_the_token_unnecessary() -> None:
+    """Ours: an operation that works without a token is as it should be."""
+    assert fate(secured([{"oauth": []}, {"key": []}])).status is Status.OK
+    assert fate(secured([{"oauth": []}, {}])).status is Status.OK
+
+
+@pytest.mark.parametrize("name", ["mtls", "digest", "odd", "external", "broken", "undeclared"])
+def test_schemes_that_cannot_be_applied_leave_the_other_alternatives(name: str) -> None:
+    """Ours: an alternative is usable as a whole or not at all."""
+    plan = only(secured([{name: [], "key": []}, {"bearer": []}])).plan
+
+    assert [[scheme.name for scheme in alternative] for alternative in plan.security] == [["bearer"]]
+
+
+@pytest.mark.parametrize("security", [[{"mtls": []}], [{"digest": []}], [{"undeclared": []}], [7]])
+def test_without_a_usable_alternative_the_report_says_so(security: object) -> None:
+    """Ours: the operation is called without a credential, and everybody knows."""
+    report = fate(secured(security))
+
+    assert report.status is Status.DEGRADED
+    assert "without a credential" in report.reasons[0]
+
+
+def test_only_applicable_schemes_can_have_credentials() -> None:
+    """Ours: nothing is stored that would never be used."""
+    names = compile_it(secured([])).scheme_names
+
+    assert names == ("key", "query", "cookie", "basic", "bearer", "oauth", "oidc")

@@ -1,0 +1,111 @@
+"""Tool definitions: description, title, annotations, safety, exact bytes."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.domain.policy import Safety
+from tests.support.openapi import compile_it, definition_of, document, only, operation
+
+
+def described(**node: Any) -> str:
+    text: str = definition_of(only(operation(node)))["description"]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        ({"summary": "S", "description": "D"}, "S\n\nD"),
+        ({"summary": "S"}, "S"),
+        ({"description": "D"}, "D"),
+        ({}, "GET /x"),
+        ({"summary": "List", "description": "List all."}, "List all."),
+        ({"summary": 5, "description": ["x"]}, "GET /x"),
+        ({"description": "Old.", "deprecated": True}, "Deprecated. Old."),
+        ({"description": "a\u200b\u202eb\x00\n\tc"}, "ab\n\tc"),
+    ],
+)
+def test_a_description_says_what_the_document_says(node: dict[str, Any], text: str) -> None:
+    """Ours: summary and description, else method and path, nothing invisible."""
+    assert described(**node) == text
+
+
+def test_a_description_is_cut_at_two_thousand_characters() -> None:
+    """Ours: texts are bounded."""
+    assert len(described(description="x" * 5_000)) == 2_000
+
+
+def test_a_definition_has_its_members_in_order_and_is_compact() -> None:
+    """MCP: a tool; the bytes are listed as they are."""
+    made = only(operation({"summary": "List\u200b all\nthings"}))
+
+    assert made.definition == orjson.dumps(orjson.loads(made.definition))
+    assert list(definition_of(made)) == ["name", "title", "description", "inputSchema", "annotations"]
+    assert definition_of(made)["title"] == "List all things"
+    assert "title" not in definition_of(only(operation({})))
+
+
+@pytest.mark.parametrize(
+    ("method", "read_only", "idempotent", "safety"),
+    [
+        ("get", True, True, Safety.SAFE),
+        ("head", True, True, Safety.SAFE),
+        ("options", True, True, Safety.SAFE),
+        ("trace", True, True, Safety.SAFE),
+        ("query", True, True, Safety.SAFE),
+        ("put", False, True, Safety.MODERATE),
+        ("delete", False, True, Safety.DANGEROUS),
+        ("post", False, False, Safety.MODERATE),
+        ("patch", False, False, Safety.MODERATE),
+    ],
+)
+def test_annotations_are_always_explicit(method: str, read_only: bool, idempotent: bool, safety: Safety) -> None:
+    """Ours: from the method, all four of them; safety alike."""
+    made = only(operation({}, method=method, version="3.2.0"))
+
+    assert made.safety is safety
+    assert made.plan.idempotent is idempotent
+    assert definition_of(made)["annotations"] == {
+        "readOnlyHint": read_only,
+        "destructiveHint": not read_only,
+        "idempotentHint": idempotent,
+        "openWorldHint": True,
+    }
+
+
+def test_additional_operations_are_tools() -> None:
+    """OpenAPI 3.2: `query` and `additionalOperations`; before it they mean nothing."""
+    more: dict[str, Any] = {"COPY": {}, "CONNECT": {}, "bad method": {}, "LOCK": 1}
+    item: dict[str, Any] = {"query": {}, "additionalOperations": more}
+    result = compile_it(document({"/x": item}, version="3.2.0"))
+
+    assert [made.method for made in result.operations] == ["QUERY", "COPY"]
+    assert result.operations[1].safety is Safety.MODERATE
+    assert [report.method for report in result.report.operations if report.tool is None] == [
+        "CONNECT",
+        "bad method",
+        "LOCK",
+    ]
+    assert compile_it(document({"/x": item})).report.operations == ()
+
+
+@pytest.mark.parametrize(
+    ("types", "accept"),
+    [
+        ([], "application/json, */*;q=0.5"),
+        (["application/json"], "application/json, */*;q=0.5"),
+        (["application/xml", "application/json"], "application/json, */*;q=0.5"),
+        (["application/scim+json"], "application/scim+json, */*;q=0.5"),
+        (["text/csv", "text/csv", "application/pdf"], "text/csv, application/pdf, */*;q=0.5"),
+        (["*/*"], "application/json, */*;q=0.5"),
+        (["bad\r\nX: y"], "application/json, */*;q=0.5"),
+    ],
+)
+def test_json_is_asked_for_where_there_is_any(types: list[str], accept: str) -> None:
+    """RFC 9110: Accept, from the declared successes."""
+    declared: dict[str, Any] = {name: {} for name in types}
+    answers: dict[str, Any] = {"200": {"content": declared}, "400": {"content": {"text/html": {}}}}
+
+    assert only(operation({"responses": answers})).plan.accept == accept

@@ -1,0 +1,30 @@
+"""The audit chain: what ties rows together, and ids that sort."""
+
+from gateway.store.audit_chain import START, AuditRow, audit_id, link, storable
+
+_ROW = AuditRow("ten", "aud", "writer", 1, 5, "call", "p", "s", "call", "tool", "ok", "cor", b"d", 200, 1, 2, "{}")
+
+
+def test_every_field_and_the_row_before_are_bound() -> None:
+    """Ours: no field of a row can change without its MAC."""
+    key = b"k" * 32
+    macs = {link(key, START, _ROW), link(key, b"before", _ROW), link(b"other", START, _ROW)}
+    macs |= {link(key, START, _ROW._replace(**{name: "changed"})) for name in _ROW._fields}
+
+    assert len(macs) == 3 + len(_ROW._fields)
+
+
+def test_ids_sort_by_time() -> None:
+    """Ours: the trail is read newest first by its primary key."""
+    times = [0, 1_000, 999_999_000, 1_785_000_000_000_000, 1_785_000_000_001_000]
+
+    assert sorted(ids := [audit_id(at, "zzzzzzzzz") for at in times]) == ids
+    assert {len(each) for each in ids} == {len("aud_") + 20}
+
+
+def test_text_that_cannot_be_stored_becomes_text_that_can() -> None:
+    """Ours: a NUL or half a character in one call's tool name costs nobody an audit entry."""
+    assert storable("plain") == "plain"
+    assert storable("Grüße 🎉") == "Grüße 🎉"
+    assert storable("a\x00b") == "a\ufffdb"
+    assert storable("a\ud800b") == "a?b"

@@ -1,0 +1,60 @@
+"""How a request's caller gets into its scope."""
+
+from typing import Any
+
+import pytest
+import structlog
+
+from gateway.domain.identifiers import KeyId
+from gateway.domain.keys import Key
+from gateway.domain.principals import Operator
+from gateway.errors import Unauthenticated
+from gateway.identity.credentials import Credentials
+from gateway.web.authentication import authenticate, authorization_of, caller_of
+
+OPERATOR_KEY = "0123456789abcdef0123456789abcdef"
+
+
+class NoKeys:
+    """A finder without keys."""
+
+    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+        return None
+
+
+def _scope(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    return {"type": "http", "headers": list(headers)}
+
+
+def test_the_header_is_found() -> None:
+    """Ours: header names are lower-case in ASGI; the value stays as sent."""
+    assert authorization_of(_scope((b"accept", b"x"), (b"authorization", b"Bearer \xe9"))) == "Bearer é"
+    assert authorization_of(_scope()) is None
+
+
+def test_two_credentials_are_none() -> None:
+    """Ours: a proxy and the gateway must not take different ones of two credentials."""
+    assert authorization_of(_scope((b"authorization", b"Bearer a"), (b"authorization", b"Bearer a"))) is None
+
+
+async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
+    """Ours: who asks is found out once, and every line of the log says it."""
+    credentials = Credentials(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    scope = _scope((b"authorization", f"Bearer {OPERATOR_KEY}".encode()))
+
+    caller = await authenticate(scope, credentials)
+
+    assert caller == Operator() == caller_of(scope)
+    assert structlog.contextvars.get_contextvars()["principal"] == "operator"
+    structlog.contextvars.clear_contextvars()
+
+
+async def test_nobody_is_no_caller() -> None:
+    """Ours: without a good credential nothing is put into the scope."""
+    credentials = Credentials(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    scope = _scope()
+
+    with pytest.raises(Unauthenticated):
+        await authenticate(scope, credentials)
+    with pytest.raises(Unauthenticated):
+        caller_of(scope)

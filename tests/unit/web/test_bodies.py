@@ -1,0 +1,233 @@
+"""Which bodies are taken, and what they mean."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
+
+from gateway.errors import DocumentTooLarge, InvalidBody
+from gateway.web.bodies import MAX_DEPTH, declared_length, load_json, read_body
+
+Json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def _arriving(*parts: Message) -> Receive:
+    messages = list(parts)
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    return receive
+
+
+def _part(body: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def test_a_body_in_parts_is_put_together() -> None:
+    """ASGI: a body may come in any number of messages, some of them empty."""
+    receive = _arriving(_part(b"", more=True), _part(b"ab", more=True), _part(b"c"))
+
+    assert await read_body(receive, limit=3, deadline=1) == b"abc"
+
+
+async def test_a_message_without_members_is_an_empty_body() -> None:
+    """ASGI: `body` and `more_body` have defaults."""
+    assert await read_body(_arriving({"type": "http.request"}), limit=0, deadline=1) == b""
+
+
+async def test_a_body_beyond_the_limit_is_refused_before_the_rest_is_read() -> None:
+    """Ours: what is read never exceeds the limit by more than one message."""
+    unread = _part(b"never asked for")
+    messages: list[Message] = [_part(b"abc", more=True), _part(b"d", more=True), unread]
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    with pytest.raises(DocumentTooLarge, match="3 bytes"):
+        await read_body(receive, limit=3, deadline=1)
+    assert messages == [unread]
+
+
+async def test_a_declared_length_beyond_the_limit_is_refused_unread() -> None:
+    """Ours: what says it is too large is believed."""
+    with pytest.raises(DocumentTooLarge):
+        await read_body(_arriving(), limit=3, deadline=1, declared=4)
+
+
+async def test_a_body_that_does_not_come_is_refused() -> None:
+    """Ours: nobody waits for ever."""
+
+    async def receive() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    with pytest.raises(InvalidBody, match="did not arrive"):
+        await read_body(receive, limit=3, deadline=0.01)
+
+
+async def test_the_deadline_is_for_the_whole_body() -> None:
+    """Ours: a byte now and then does not extend the time."""
+
+    async def receive() -> Message:
+        await anyio.sleep(0.01)
+        return _part(b"a", more=True)
+
+    with anyio.fail_after(5), pytest.raises(InvalidBody, match="did not arrive"):
+        await read_body(receive, limit=10_000, deadline=0.1)
+
+
+async def test_a_client_that_leaves_ends_the_reading() -> None:
+    """ASGI: a disconnect in the middle of a body is no end of the body."""
+    with pytest.raises(ClientDisconnect):
+        await read_body(_arriving(_part(b"ab", more=True), {"type": "http.disconnect"}), limit=9, deadline=1)
+
+
+async def test_reading_can_be_cancelled() -> None:
+    """Ours: waiting for a body ends with whoever waits, and leaves nothing behind."""
+    ended = anyio.Event()
+
+    async def receive() -> Message:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    with anyio.move_on_after(0.01):
+        await read_body(receive, limit=3, deadline=100)
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [([], None), ([(b"content-length", b"12")], 12), ([(b"content-length", b"-1")], None)],
+)
+def test_the_declared_length_is_a_number_or_nothing(
+    headers: Sequence[tuple[bytes, bytes]], expected: int | None
+) -> None:
+    """Ours: only digits are a length."""
+    assert declared_length({"headers": headers}) == expected
+
+
+@given(Json)
+def test_what_python_writes_is_read(value: Any) -> None:
+    """Ours: every JSON text that means one thing is read as that."""
+    try:
+        raw = json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return
+    assert load_json(raw) == value
+    assert load_json(json.dumps(value).encode()) == value
+
+
+EXACT: list[tuple[bytes, object]] = [
+    (b'{"a":9007199254740993}', {"a": 9007199254740993}),
+    (b"123456789012345678901234567890", 123456789012345678901234567890),
+    (b'{"a":{"b":1},"b":1}', {"a": {"b": 1}, "b": 1}),
+    (rb'"\ud83d\ude00"', "😀"),
+    (rb'"\\ud83d"', "\\ud83d"),
+    (b" \r\n\t[] ", []),
+    (b"[[],[],{}]", [[], [], {}]),
+    (b"1e308", 1e308),
+]
+
+
+@pytest.mark.parametrize(("raw", "value"), EXACT)
+def test_a_value_stays_exact(raw: bytes, value: object) -> None:
+    """Ours: integers of any size stay what they are; nothing is refused that is not ambiguous."""
+    assert load_json(raw) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason", "line", "column"),
+    [
+        (b"", "empty", 1, 1),
+        (b" \n ", "empty", 1, 1),
+        (b'\xef\xbb\xbf{"a":1}', "byte order mark", 1, 1),
+        ('{"a":1}'.encode("utf-16-le"), "", 1, 2),
+        (b'{"a":\n"\xff"}', "not UTF-8", 2, 2),
+        (b'"\xed\xa0\x80"', "not UTF-8", 1, 2),
+        (b'{"a":1,\n "b":NaN}', "NaN", 2, 6),
+        (b'["NaN",-Infinity]', "-Infinity", 1, 8),
+        (b"[Infinity]", "Infinity", 1, 2),
+        (b'{"a":1,"a":2}', "'a' is there twice", 1, 8),
+        (b'{"x":[{"a":1},\n  {"b":{},"\\u0062":2}]}', "'b' is there twice", 2, 11),
+        (b'{"a":"{\\"a\\":1,","b":["a","a"],"a":1}', "'a' is there twice", 1, 32),
+        (b'{"a":1,"a":2,"x":{"b":1,"b":1}}', "'a' is there twice", 1, 8),
+        (b'{"a":1,}', "", 1, 8),
+        (b'{"a" 1}', "", 1, 6),
+        (b"{'a':1}", "", 1, 2),
+        (b"[1] []", "", 1, 5),
+        (b'"a\nb"', "", 1, 3),
+        (b"\x00", "", 1, 1),
+        (b"01", "", 1, 2),
+    ],
+)
+def test_an_ambiguous_text_is_refused_with_its_place(raw: bytes, reason: str, line: int, column: int) -> None:
+    """Ours: line and column say where, and no two readers are given different values."""
+    with pytest.raises(InvalidBody) as refused:
+        load_json(raw)
+
+    (fault,) = refused.value.faults
+    assert reason in fault.reason
+    assert (fault.line, fault.column) == (line, column)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"1e400",
+        b"[-1e999]",
+        b'{"n":1e999}}}}]]',
+        b'{"n":1e999, {:',
+        b'{"n":1e999, "\\x":1',
+        b"9" * 5000,
+        rb'"\ud800"',
+        rb'{"\uDFFF":1}',
+        rb'["\ude00\ud83d"]',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+)
+def test_what_cannot_be_kept_is_refused(raw: bytes) -> None:
+    """Ours: infinite numbers, endless digits, half surrogates and bottomless nesting are no values."""
+    with pytest.raises(InvalidBody):
+        load_json(raw)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_nesting_is_bounded_exactly(opening: bytes, closing: bytes) -> None:
+    """Ours: 64 levels are read, 65 are not; many containers side by side are no depth."""
+    load_json(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
+    load_json(b"[" + b",".join([b'{"a":[]}'] * 1000) + b"]")
+    with pytest.raises(InvalidBody, match="nested deeper than 64"):
+        load_json(opening * (MAX_DEPTH + 1) + b"1" + closing * (MAX_DEPTH + 1))
+
+
+def test_a_duplicate_in_a_large_text_is_refused_without_a_search() -> None:
+    """Ours: saying where costs time, so it is not said for large texts."""
+    raw = b'{"padding":"' + b"x" * 100_000 + b'","a":1,"a":2}'
+
+    with pytest.raises(InvalidBody, match="there twice") as refused:
+        load_json(raw)
+    assert refused.value.faults[0].line is None
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reader(raw: bytes) -> None:
+    """Ours: untrusted bytes are a value or InvalidBody, never anything else."""
+    with contextlib.suppress(InvalidBody):
+        load_json(raw)

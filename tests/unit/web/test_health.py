@@ -1,0 +1,109 @@
+"""What the probes say."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from gateway.errors import DatabaseUnavailable
+from gateway.web.health import Check, health_routes
+
+
+async def _good() -> None: ...
+
+
+async def _away() -> None:
+    raise DatabaseUnavailable("PostgreSQL does not answer")
+
+
+async def _broken() -> None:
+    raise RuntimeError("a secret detail")
+
+
+async def _stuck() -> None:
+    await anyio.sleep_forever()
+
+
+async def _probe(path: str, *checks: Check, is_draining: bool = False) -> httpx.Response:
+    app = Starlette(routes=health_routes(checks, is_draining=lambda: is_draining))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        return await client.get(path)
+
+
+async def test_a_replica_lives_whatever_its_parts_do() -> None:
+    """Ours: a lost database is no reason to restart the replica."""
+    response = await _probe("/healthz", ("database", _away))
+
+    assert (response.status_code, response.json()) == (200, {"status": "alive"})
+
+
+async def test_a_replica_with_all_its_parts_is_ready() -> None:
+    """Ours: ready means that a request would be served."""
+    response = await _probe("/readyz", ("database", _good), ("redis", _good))
+
+    assert (response.status_code, response.json()) == (200, {"status": "ready"})
+
+
+async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: each part that fails is listed with a reason that tells nothing internal; a stuck one counts as failing."""
+    monkeypatch.setattr("gateway.web.health._CHECK_S", 0.05)
+
+    response = await _probe(
+        "/readyz", ("database", _away), ("good", _good), ("odd", _broken), ("redis", _stuck), ("audit", _stuck)
+    )
+
+    assert response.status_code == 503
+    assert response.headers["cache-control"] == "no-store"
+    assert response.json() == {
+        "status": "unready",
+        "failing": [
+            {"part": "database", "reason": "PostgreSQL does not answer"},
+            {"part": "odd", "reason": "failed; the log says why"},
+            {"part": "redis", "reason": "no answer within 0.05 seconds"},
+            {"part": "audit", "reason": "no answer within 0.05 seconds"},
+        ],
+    }
+
+
+async def test_checks_run_side_by_side() -> None:
+    """Ours: one part's check does not wait for another's."""
+    first_began, second_began = anyio.Event(), anyio.Event()
+
+    def after(own: anyio.Event, other: anyio.Event) -> Callable[[], Awaitable[None]]:
+        async def check() -> None:
+            own.set()
+            await other.wait()
+
+        return check
+
+    response = await _probe("/readyz", ("a", after(first_began, second_began)), ("b", after(second_began, first_began)))
+
+    assert response.status_code == 200
+
+
+async def test_a_draining_replica_is_not_ready() -> None:
+    """Ours: on SIGTERM readiness fails first, without asking anybody (SRV-3)."""
+    response = await _probe("/readyz", ("redis", _stuck), is_draining=True)
+
+    assert (response.status_code, response.json()["status"]) == (503, "draining")
+
+
+async def test_probing_often_does_not_ask_often() -> None:
+    """Ours: the probes need no credential, so they must not be a way to load the database."""
+    asked = 0
+
+    async def count() -> None:
+        nonlocal asked
+        asked += 1
+
+    app = Starlette(routes=health_routes([("database", count)], is_draining=lambda: False))
+    async with (
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(20):
+            tasks.start_soon(client.get, "/readyz")
+
+    assert asked < 20
