@@ -19,7 +19,13 @@ def configure_logging(*, level: str, as_json: bool) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    render: structlog.typing.Processor = _render_json if as_json else structlog.dev.ConsoleRenderer()
+    render: structlog.typing.Processor = (
+        _render_json
+        if as_json
+        else structlog.dev.ConsoleRenderer(
+            exception_formatter=structlog.dev.plain_traceback  # others print local variables, secrets among them
+        )
+    )
     structlog.configure(
         processors=[*stamp, render],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),

@@ -49,3 +49,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name a case by its argument where its value may differ between the processes that collect it."""
     is_loud = isinstance(val, bytes) or (isinstance(val, str) and len(val) > 60)
     return argname if is_loud else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
+    config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")

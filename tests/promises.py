@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TITLES = {
+    "ADM-1": "the admin REST contract: problems, ETags, cursors, limits on what is sent",
+    "CLI-1": "the command line: exit codes, one-line errors, --json, whole lists",
     "CON-1": "a connection's registry is built on connect and released on disconnect",
     "CON-2": "building is O(1); a tenant's connections share the snapshot",
     "CAL-1": "valid arguments reach the handler unchanged; its result comes back in protocol form",
@@ -34,17 +36,25 @@ TITLES = {
     "TEN-4": "upstream credentials are sealed at rest, write-only and never forwarded from callers",
     "TEN-5": "the attack suite passes, and fails without its guards",
 }
-PATTERN = re.compile(r"\b(?:CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+
+
+def all_tests() -> dict[str, str]:
+    """Every test function by its address, with its docstring."""
+    return {
+        f"{path.relative_to(ROOT)}::{node.name}": ast.get_docstring(node) or ""
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
 
 
 def tests_by_promise() -> dict[str, list[str]]:
     """The tests that name each promise in their docstrings."""
     found: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                for promise in sorted(set(PATTERN.findall(ast.get_docstring(node) or ""))):
-                    found.setdefault(promise, []).append(f"{path.relative_to(ROOT)}::{node.name}")
+    for test, said in all_tests().items():
+        for promise in sorted(set(PATTERN.findall(said))):
+            found.setdefault(promise, []).append(test)
     return found
 
 

@@ -7,7 +7,7 @@ from gateway.admin.endpoints import READ_AUDIT, Admin, Answer, Call, Endpoint
 from gateway.admin.pages import read_page
 from gateway.admin.schemas import AuditQuery, NoBody
 from gateway.catalog import audit
-from gateway.catalog.audit import AuditFilter
+from gateway.domain.audit import AuditFilter
 
 
 async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:

@@ -16,14 +16,12 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller
 from gateway.errors import RedisUnavailable
 from gateway.store import audit, tenants
-from gateway.store.engine import AsyncSession, Store  # type: ignore[attr-defined]  # SQLAlchemy is store's alone
+from gateway.store.engine import Db, Store
 from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
 
 log = structlog.get_logger(__name__)
 
-Db = AsyncSession
-"""A transaction of the store that is under way."""
 
 _PUBLISH_S = 2.0
 _COMPILES_AT_ONCE = 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from gateway.catalog.catalog import Author, Catalog, Change, Db, change
+from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.compiling import Content, compile_source, read_content
 from gateway.catalog.drafts import (
     PreparedImport,
@@ -36,6 +36,7 @@ from gateway.domain.sources import (
 from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken
 from gateway.openapi.compile import ImportOptions
 from gateway.store import operations, policies, secrets, sources
+from gateway.store.engine import Db
 
 _OWN_ORIGIN = "source:"
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.catalog import Author, Catalog, Change, Db, announce, change
+from gateway.catalog.catalog import Author, Catalog, Change, announce, change
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, MintedKey, Scope, mint_key
 from gateway.errors import Conflict, Fault, InvalidBody, NotFound, NotYetSupported
 from gateway.store import keys
+from gateway.store.engine import Db
 
 _DEFAULT_PROFILE = "default"
 

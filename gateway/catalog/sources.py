@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from gateway.catalog.catalog import Author, Catalog, Change, Db, change
+from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.reports import decode_report
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import ImportReport, Source
 from gateway.errors import NotFound
 from gateway.store import operations, secrets, sources
+from gateway.store.engine import Db
 
 
 async def get_source(tenant: TenantId, catalog: Catalog, name: str) -> Source:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gateway.catalog.catalog import Author, Catalog, Change, Db, announce, change, record
+from gateway.catalog.catalog import Author, Catalog, Change, announce, change, record
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
 from gateway.domain.tenants import SLUG, Tenant
 from gateway.errors import NameConflict, NameTaken, NotFound
 from gateway.store import tenants
+from gateway.store.engine import Db
 
 log = structlog.get_logger(__name__)
 

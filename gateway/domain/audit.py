@@ -45,3 +45,14 @@ class AuditEntry:
     outcome: str
     correlation_id: str
     detail: dict[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which entries of a trail are wanted; every member that is set narrows, `until` excludes its moment."""
+
+    kind: AuditKind | None = None
+    principal: str | None = None
+    tool: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None

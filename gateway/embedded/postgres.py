@@ -33,7 +33,6 @@ _SETTINGS = {
     "listen_addresses": "",
     "port": "5432",
     "unix_socket_permissions": "0700",
-    "fsync": "on",
     "shared_buffers": "32MB",
     "max_connections": "100",
     "log_min_messages": "log",

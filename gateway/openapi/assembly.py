@@ -53,12 +53,13 @@ def assemble(arguments: Sequence[Argument], needed: Sequence[Component], compone
     left_out = needed[len(included) :]
     if left_out:
         losses = (*losses, f"{len(left_out)} of its schemas lie beyond {_LIMITS}; anything is accepted there")
-    if sum(part.pattern_bytes for part in parts(arguments, included)) > MOST_PATTERN_BYTES:
+    is_costly = sum(part.pattern_bytes for part in parts(arguments, included)) > MOST_PATTERN_BYTES
+    if is_costly:
         losses = (*losses, _TOO_PATTERNED)
-    if losses or any(part.is_loosened for part in parts(arguments, included)):
+    if left_out or is_costly or any(part.is_loosened for part in parts(arguments, included)):
         stubs = _stubs(arguments, included, left_out)
         relaxed = relax(_define(root, {part.name: part.schema for part in included} | stubs))
-        schema = cast("dict[str, object]", forget_patterns(relaxed) if _TOO_PATTERNED in losses else relaxed)
+        schema = cast("dict[str, object]", forget_patterns(relaxed) if is_costly else relaxed)
         return Assembly(schema=schema, text=orjson.dumps(schema), losses=losses)
     schema = _define(root, {part.name: part.schema for part in included})
     text = orjson.dumps(_define(root, {part.name: orjson.Fragment(part.text) for part in included}))

@@ -63,12 +63,12 @@ def _loosen_largest(arguments: Sequence[Argument]) -> tuple[Sequence[Argument], 
 
 
 def _loosen_broken(arguments: Sequence[Argument], components: Components) -> tuple[Sequence[Argument], tuple[str, ...]]:
-    broken = {
-        argument.name
-        for argument in arguments
-        if not compiles(assemble([argument], closure([argument], components), components).schema)
-    }
+    broken = {argument.name for argument in arguments if not _is_sound(argument, components)}
     return _loosen(arguments, broken, "has a schema that cannot be checked")
+
+
+def _is_sound(argument: Argument, components: Components) -> bool:
+    return compiles(assemble([argument], closure([argument], components), components).schema)
 
 
 def _loosen(arguments: Sequence[Argument], names: set[str], why: str) -> tuple[Sequence[Argument], tuple[str, ...]]:

@@ -48,8 +48,10 @@ def _shorten(node: dict[str, object]) -> dict[str, object]:
 
 
 def _forget_patterns(node: dict[str, object]) -> dict[str, object]:
-    gone = {"pattern", "patternProperties"} | ({"additionalProperties"} if "patternProperties" in node else set())
-    return {keyword: value for keyword, value in node.items() if keyword not in gone}
+    out = {keyword: value for keyword, value in node.items() if keyword not in {"pattern", "patternProperties"}}
+    if "patternProperties" in node:
+        out.pop("additionalProperties", None)
+    return out
 
 
 def _rewrite(schema: object, change: _Change) -> object:

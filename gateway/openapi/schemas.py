@@ -24,12 +24,12 @@ from gateway.openapi.shapes import (
     quote_text,
 )
 from gateway.openapi.values import TYPES, has_type, is_number
+from gateway.openapi.visibility import is_read_only, read_only_names
 
 Schema: TypeAlias = dict[str, object] | bool
 
 _COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-_MOST_MERGED = 200
 _DEEPEST = 40
 
 
@@ -183,7 +183,7 @@ class _Walk:
         out: dict[str, object] = {}
         if types:
             out["type"] = types[0] if len(types) == 1 else types
-        hidden = scope.hidden | self._read_only_names(node)
+        hidden = scope.hidden | read_only_names(node, self._dialect.references)
         for keyword, value in node.items():
             self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
@@ -247,7 +247,9 @@ class _Walk:
         self._path.append("properties")
         found = self._property_map(value)
         out: dict[str, object] = {
-            name: self._at(name, part, _INSIDE) for name, part in found.items() if not self._is_read_only(part)
+            name: self._at(name, part, _INSIDE)
+            for name, part in found.items()
+            if not is_read_only(part, self._dialect.references)
         }
         self._path.pop()
         return out
@@ -354,39 +356,6 @@ class _Walk:
         kept = [name for name in dict.fromkeys(names) if name not in hidden]
         if kept:
             out["required"] = kept
-
-    def _read_only_names(self, node: Object) -> frozenset[str]:
-        """Names that this schema, or a part it is merged from, keeps from callers."""
-        names: set[str] = set()
-        merged, seen = [node], {id(node)}
-        while merged:
-            current = merged.pop()
-            properties = object_at(current, "properties")
-            names.update(name for name, part in properties.items() if self._is_read_only(part))
-            for part in list_at(current, "allOf"):
-                target = self._target(part)
-                if id(target) not in seen and len(seen) < _MOST_MERGED:
-                    seen.add(id(target))
-                    merged.append(target)
-        return frozenset(names)
-
-    def _is_read_only(self, part: object) -> bool:
-        mapping = as_object(part)
-        if mapping is None:
-            return False
-        return mapping.get("readOnly") is True or (
-            isinstance(mapping.get("$ref"), str) and self._target(mapping).get("readOnly") is True
-        )
-
-    def _target(self, part: object) -> Object:
-        mapping = as_object(part) or {}
-        ref = mapping.get("$ref")
-        if not isinstance(ref, str):
-            return mapping
-        try:
-            return as_object(self._dialect.references.target(ref)) or {}
-        except Unusable:
-            return {}
 
 
 def _is_nullable(node: Object) -> bool:

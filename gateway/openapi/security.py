@@ -87,11 +87,11 @@ def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]
 
 
 def _read(name: str, node: Object) -> Scheme:
-    kind = node.get("type")
+    kind = text_at(node, "type")
     if kind == "apiKey":
         return Scheme(plan=_key(name, node))
     if kind == "http":
-        scheme = str(node.get("scheme", "")).lower()
+        scheme = (text_at(node, "scheme") or "").lower()
         if scheme in _HTTP_KINDS:
             return Scheme(plan=SchemePlan(name=name, kind=_HTTP_KINDS[scheme]))
         raise Unusable(f"the HTTP scheme {quote_text(scheme)} of {quote_text(name)} is not supported")

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
 import orjson
-from sqlalchemy import RowMapping, select
+from sqlalchemy import ColumnElement, RowMapping, select
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
 from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
 from gateway.store.tables import audit_entries
@@ -60,19 +60,32 @@ async def page(
     *,
     after: str | None,
     limit: int,
-    kind: AuditKind | None = None,
-    target: str | None = None,
+    wanted: AuditFilter | None = None,
 ) -> Sequence[AuditEntry]:
-    """Entries older than the one with the id `after`, newest first."""
-    wanted = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
+    """Entries that pass the filter and are older than the one with the id `after`, newest first."""
+    query = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
     if after is not None:
-        wanted = wanted.where(audit_entries.c.id < after)
-    if kind is not None:
-        wanted = wanted.where(audit_entries.c.kind == kind.value)
-    if target is not None:
-        wanted = wanted.where(audit_entries.c.target == target)
-    rows = await db.execute(wanted.order_by(audit_entries.c.id.desc()).limit(limit))
+        query = query.where(audit_entries.c.id < after)
+    if wanted is not None:
+        query = query.where(*_conditions(wanted))
+    rows = await db.execute(query.order_by(audit_entries.c.id.desc()).limit(limit))
     return [_entry(row) for row in rows.mappings()]
+
+
+def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    columns = audit_entries.c
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.kind is not None:
+        conditions.append(columns.kind == wanted.kind.value)
+    if wanted.principal is not None:
+        conditions.append(columns.principal == wanted.principal)
+    if wanted.tool is not None:
+        conditions += [columns.target == wanted.tool, columns.kind != AuditKind.CHANGE.value]
+    if wanted.since is not None:
+        conditions.append(columns.at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(columns.at < wanted.until)
+    return conditions
 
 
 async def verify(tenant: TenantId, db: AsyncSession, *, chain_keys: Sequence[bytes]) -> Sequence[AuditId]:

@@ -16,19 +16,22 @@ from gateway.errors import DatabaseUnavailable
 from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import see_our_errors
 
+Db = AsyncSession
+"""One transaction that is under way; what the functions of the store's modules work in."""
+
 SCHEMA = "0001"
 """The revision this code was written for; a test holds it to the newest migration."""
 
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
-_WAIT_FOR_CONNECTION_S = 5.0
 
 
 class Store:
-    """The pool of connections to PostgreSQL."""
+    """The pool of connections to PostgreSQL; `patience_s` is how long a transaction waits for a free one."""
 
-    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+    def __init__(self, url: str, *, pool_size: int = 8, patience_s: float = 5.0) -> None:
         self._url = url
         self._pool_size = pool_size
+        self._patience_s = patience_s
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
 
@@ -41,7 +44,7 @@ class Store:
             connect_args={"async_creator_fn": connect},
             pool_size=self._pool_size,
             max_overflow=0,
-            pool_timeout=_WAIT_FOR_CONNECTION_S,
+            pool_timeout=self._patience_s,
             pool_pre_ping=True,
             hide_parameters=True,
         )

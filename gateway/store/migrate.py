@@ -73,21 +73,21 @@ async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
 
 async def _make_roles(connection: AsyncConnection) -> None:
     """Create the roles that are missing, and let this login hand functions over to the definer."""
+    has_options = await _is_true(connection, "select current_setting('server_version_num')::int >= 160000")
+    right, options = ("SET", " with inherit false, set true") if has_options else ("MEMBER", "")
     try:
         for role, login in _ROLES.items():
             if not await _is_true(connection, "select 1 from pg_roles where rolname = :role", role=role):
                 await _run(connection, _create_role(role, login))
-            if not await _is_true(connection, "select pg_has_role(current_user, :role, 'MEMBER')", role=role):
-                await _join(connection, role)
+            if not await _is_true(connection, f"select pg_has_role(current_user, :role, '{right}')", role=role):
+                await _join(connection, role, options)
         await connection.commit()
     except DBAPIError as error:
         raise _refused(error, "create roles") from error
 
 
-async def _join(connection: AsyncConnection, role: str) -> None:
+async def _join(connection: AsyncConnection, role: str, options: str) -> None:
     """Membership without inheritance: an owner that inherited the definer's sight would see every tenant."""
-    has_options = await _is_true(connection, "select current_setting('server_version_num')::int >= 160000")
-    options = " with inherit false, set true" if has_options else ""
     try:
         async with connection.begin_nested():
             await _run(connection, f"grant {role} to current_user{options}")

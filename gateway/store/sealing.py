@@ -46,7 +46,7 @@ class Sealer:
         """The same from every secret key, the first one first: to accept what an older key made."""
         return tuple(_derive(key, f"for {purpose}") for key in self._keys)
 
-    def new_data_key(self, tenant: TenantId) -> bytes:
+    def new_tenant_key(self, tenant: TenantId) -> bytes:
         """A new data key for a tenant, wrapped."""
         return self._wrap(tenant, AESGCM.generate_key(8 * _KEY_BYTES))
 

@@ -17,7 +17,7 @@ async def acme(gateway: RunningGateway) -> RunningGateway:
 
 
 async def test_a_method_that_a_path_has_not_is_405_with_those_it_has(acme: RunningGateway) -> None:
-    """RFC 9110: 405 names the methods that are allowed."""
+    """RFC 9110: 405 names the methods that are allowed (ADM-1)."""
     answer = await acme.admin.put("/tenants", json={})
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, POST")
     assert answer.json()["status"] == 405
@@ -26,7 +26,7 @@ async def test_a_method_that_a_path_has_not_is_405_with_those_it_has(acme: Runni
 
 @pytest.mark.parametrize("path", ["/", "/none", "/tenants/", "/tenants/acme/none", "/tenants/acme/keys/a%2Fb/c"])
 async def test_a_path_that_is_none_is_a_problem_like_any_other(acme: RunningGateway, path: str) -> None:
-    """Ours: what there is not is 404 with a problem document."""
+    """Ours: what there is not is 404 with a problem document (ADM-1)."""
     answer = await acme.http.get(f"/admin/v1{path}", headers=acme.admin.headers)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
@@ -36,12 +36,12 @@ async def test_a_path_that_is_none_is_a_problem_like_any_other(acme: RunningGate
     "path", ["/tenants/%00", "/tenants/acme/keys/%00", "/tenants/acme/sources/a%0Ab", "/tenants/ten_%F0"]
 )
 async def test_a_name_that_cannot_be_is_not_found(acme: RunningGateway, path: str) -> None:
-    """Ours: hostile names in paths never reach the database."""
+    """Ours: hostile names in paths never reach the database (ADM-1)."""
     assert (await acme.admin.get(path)).status_code == 404
 
 
 async def test_head_answers_like_get_without_a_body(acme: RunningGateway) -> None:
-    """RFC 9110: HEAD is GET without content."""
+    """RFC 9110: HEAD is GET without content (ADM-1)."""
     answer = await acme.admin.head("/tenants/acme")
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["etag"] == (await acme.admin.get("/tenants/acme")).headers["etag"]
@@ -59,7 +59,7 @@ async def test_head_answers_like_get_without_a_body(acme: RunningGateway) -> Non
     ],
 )
 async def test_a_body_must_say_that_it_is_json(acme: RunningGateway, content_type: str, status: int) -> None:
-    """Ours: only application/json is read, so no browser form can write."""
+    """Ours: only application/json is read, so no browser form can write (ADM-1)."""
     headers = {"content-type": content_type} if content_type else {}
     answer = await acme.admin.post("/tenants", content=b'{"slug":"new"}', headers=headers)
     assert answer.status_code == status
@@ -84,7 +84,7 @@ async def test_json_that_readers_could_understand_differently_is_refused(acme: R
 
 
 async def test_a_body_beyond_its_limit_is_413_also_when_its_length_is_not_declared(acme: RunningGateway) -> None:
-    """Ours: 1 MiB, 32 MiB for documents, counted as it arrives."""
+    """Ours: 1 MiB, 32 MiB for documents, counted as it arrives (ADM-1)."""
 
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(3):
@@ -97,7 +97,7 @@ async def test_a_body_beyond_its_limit_is_413_also_when_its_length_is_not_declar
 
 
 async def test_a_list_is_read_in_parts_while_it_changes(acme: RunningGateway) -> None:
-    """Ours: cursors are keyset: every item that stays is seen exactly once."""
+    """Ours: cursors are keyset: every item that stays is seen exactly once (ADM-1)."""
     await acme.import_document("acme", many("https://a.example", 25))
     seen: list[str] = []
     cursor = None
@@ -114,7 +114,7 @@ async def test_a_list_is_read_in_parts_while_it_changes(acme: RunningGateway) ->
 
 @pytest.mark.parametrize("noun", ["keys", "sources", "audit"])
 async def test_every_list_has_parts(acme: RunningGateway, noun: str) -> None:
-    """Ours: limit and cursor work on every list."""
+    """Ours: limit and cursor work on every list (ADM-1)."""
     for number in range(3):
         await acme.create_key("acme")
         await acme.import_document("acme", many("https://a.example", 1), name=f"s{number}", prefix=f"s{number}")
@@ -151,7 +151,7 @@ async def test_a_cursor_is_good_for_its_own_list_and_tenant_only(acme: RunningGa
 
 
 async def test_if_match_lets_exactly_one_of_two_writers_through(acme: RunningGateway) -> None:
-    """RFC 9110: of two writers that read the same version, the second is told (412)."""
+    """RFC 9110: of two writers that read the same version, the second is told (412) (ADM-1)."""
     tag = (await acme.admin.get("/tenants/acme/policy")).headers["etag"]
     statuses: list[int] = []
 
@@ -177,7 +177,7 @@ async def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(acme: Runni
 
 
 async def test_an_import_asked_for_later_is_answered_now(acme: RunningGateway) -> None:
-    """RFC 7240: `respond-async` is a preference that may be passed over."""
+    """RFC 7240: `respond-async` is a preference that may be passed over (ADM-1)."""
     body = {"name": "pets", "document": pets("https://a.example")}
     answer = await acme.admin.post("/tenants/acme/sources", json=body, headers={"prefer": "respond-async"})
     assert answer.status_code == 201

@@ -24,7 +24,7 @@ async def test_a_tenant_lives_from_create_to_delete(terminal: Terminal) -> None:
 
 
 async def test_each_kind_of_refusal_has_its_exit_code_and_one_line(terminal: Terminal) -> None:
-    """Ours: scripts rely on the documented exit codes."""
+    """Ours: scripts rely on the documented exit codes (CLI-1)."""
     await terminal.do("tenant", "create", "acme")
     refused = {
         6: await terminal.run("tenant", "create", "acme"),
@@ -44,7 +44,7 @@ async def test_each_kind_of_refusal_has_its_exit_code_and_one_line(terminal: Ter
 
 
 async def test_wrong_usage_is_said_before_anything_is_sent(terminal: Terminal) -> None:
-    """Ours: exit code 2 means that the command line was wrong."""
+    """Ours: exit code 2 means that the command line was wrong (CLI-1)."""
     for arguments in (
         ("tenant", "lst"),
         ("tenant", "show"),
@@ -132,7 +132,7 @@ async def test_a_taken_name_names_its_owner(terminal: Terminal, pets_file: Path)
 
 
 async def test_lists_are_whole_however_many_pages_they_have(terminal: Terminal, tmp_path: Path) -> None:
-    """Ours: pages are followed."""
+    """Ours: pages are followed (CLI-1)."""
     await terminal.do("tenant", "create", "acme")
     path = tmp_path / "many.json"
     path.write_text(json.dumps(many("https://api.example.com", 230)))

@@ -31,7 +31,7 @@ def test_serve_prints_a_new_operator_key_exactly_once(tmp_path: Path) -> None:
 
 
 def test_migrate_prepares_an_empty_database_once(tmp_path: Path, servers: TestServers) -> None:
-    """Ours: a deployment runs it before its replicas, as often as it likes."""
+    """Ours: a deployment runs it before its replicas, as often as it likes (CLI-1)."""
     with servers.empty_database() as database:
         variables = environment(GATEWAY_MIGRATION_DATABASE_URL=database.owner_url)
         command = [sys.executable, "-m", "gateway", "migrate", "--json"]
@@ -48,7 +48,7 @@ def test_migrate_prepares_an_empty_database_once(tmp_path: Path, servers: TestSe
 
 
 def test_migrate_says_in_one_line_that_the_database_is_away(tmp_path: Path) -> None:
-    """Ours: an operator reads what failed, not where in our code."""
+    """Ours: an operator reads what failed, not where in our code (CLI-1)."""
     variables = environment(GATEWAY_MIGRATION_DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing")
     command = [sys.executable, "-m", "gateway", "migrate"]
 

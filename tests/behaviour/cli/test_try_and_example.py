@@ -61,7 +61,7 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
 
 
 def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
-    """Ours: `--json` is for programs: nothing else stands on standard output."""
+    """Ours: `--json` is for programs: nothing else stands on standard output (CLI-1)."""
     with serving("-m", "gateway", "try", str(_DOCUMENT), "--json", folder=tmp_path) as child:
         facts: Any = json.loads(_read_until(child, "}"))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from gateway.bus.bus import Bus
@@ -76,6 +77,14 @@ async def test_what_is_no_session_id_is_not_asked_for(bus: Bus, session: str) ->
 
     assert await sessions.find(ACME, session) is None
     await sessions.remove(ACME, session)
+
+
+async def test_an_id_that_we_never_made_is_none_even_if_it_is_stored(bus: Bus, raw: Any) -> None:
+    """Ours: the form of the id is checked, not only whether Redis has something under it."""
+    planted = replace(_record(), id="x")
+    await raw.set(f"gw:t:{ACME}:s:x", msgspec.json.encode(planted))
+
+    assert await Sessions(bus).find(ACME, "x") is None
 
 
 async def test_an_unknown_id_is_never_adopted(bus: Bus) -> None:

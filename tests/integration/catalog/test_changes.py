@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gateway.catalog import audit, imports, keys, policies, sources, tenants
-from gateway.catalog.audit import AuditFilter
 from gateway.catalog.catalog import Author, Catalog
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.keys import KeyDraft
-from gateway.domain.audit import AuditEntry
+from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision, Policy

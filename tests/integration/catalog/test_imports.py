@@ -7,10 +7,10 @@ import orjson
 import pytest
 
 from gateway.catalog import audit, imports, policies, sources, tenants, tools
-from gateway.catalog.audit import AuditFilter
 from gateway.catalog.catalog import Author
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
+from gateway.domain.audit import AuditFilter
 from gateway.domain.policy import Policy
 from gateway.domain.principals import Operator
 from gateway.domain.requests import Credential

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken
 from gateway.store import sources, tenants
-from gateway.store.connect import connect_app, connect_owner
+from gateway.store.connect import Connection, connect_app, connect_owner
 from gateway.store.engine import SCHEMA, Store
 from gateway.store.migrate import head
 from tests.integration.store.samples import make_source, make_tenant
@@ -22,10 +22,14 @@ _SETTING = text("select current_setting('app.tenant', true)")
 async def test_a_transaction_commits_on_a_clean_exit_only(store: Store) -> None:
     """Ours: a change is whole or not there."""
     tenant = make_tenant()
-    with pytest.raises(ZeroDivisionError):
+
+    async def fail() -> None:
         async with store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
 
     async with store.transaction(tenant.id) as db:
         assert await tenants.get(tenant.id, db) is None
@@ -144,10 +148,7 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
         await store.check()
         superuser = await connect_owner(database.superuser_url)
         with pytest.raises(DatabaseUnavailable):
-            async with store.unscoped() as db:
-                pid = (await db.execute(text("select pg_backend_pid()"))).scalar()
-                await superuser.fetchval("select pg_terminate_backend($1, 5000)", pid)
-                await db.execute(text("select 1"))
+            await _query_while_cut_off(store, superuser)
         await store.check()
 
         await superuser.execute(
@@ -157,20 +158,26 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
         await superuser.close()
 
 
-async def test_an_exhausted_pool_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def _query_while_cut_off(store: Store, superuser: Connection) -> None:
+    async with store.unscoped() as db:
+        pid = (await db.execute(text("select pg_backend_pid()"))).scalar()
+        await superuser.fetchval("select pg_terminate_backend($1, 5000)", pid)
+        await db.execute(text("select 1"))
+
+
+async def test_an_exhausted_pool_is_unavailable(database_url: str) -> None:
     """Ours: whoever waits too long for a connection is told to come again."""
-    monkeypatch.setattr("gateway.store.engine._WAIT_FOR_CONNECTION_S", 0.05)
-    async with Store(database_url, pool_size=1) as store, store.unscoped():
+    async with Store(database_url, pool_size=1, patience_s=0.05) as store, store.unscoped() as db:
+        await db.execute(text("select 1"))
         with pytest.raises(DatabaseUnavailable, match="in use"):
-            async with store.unscoped():
-                pass
+            await store.check()
 
 
 async def test_a_query_that_takes_too_long_is_unavailable(store: Store) -> None:
     """Ours: PostgreSQL ends a statement that holds a connection too long."""
-    with pytest.raises(DatabaseUnavailable, match="too long"):
-        async with store.unscoped() as db:
-            await db.execute(text("set local statement_timeout = '20ms'"))
+    async with store.unscoped() as db:
+        await db.execute(text("set local statement_timeout = '20ms'"))
+        with pytest.raises(DatabaseUnavailable, match="too long"):
             await db.execute(text("select pg_sleep(10)"))
     await store.check()
 
@@ -188,14 +195,13 @@ async def test_a_closed_store_is_unavailable(database_url: str) -> None:
 async def test_a_taken_name_is_told_where_it_happens(store: Store) -> None:
     """Ours: a unique violation is NameTaken inside the block already, and the transaction stores nothing."""
     tenant = make_tenant()
-    with pytest.raises(NameTaken):
-        async with store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+    async with store.transaction(tenant.id) as db:
+        await tenants.insert(tenant, db)
+        await sources.insert(make_source(tenant.id), db)
+        with pytest.raises(NameTaken):
             await sources.insert(make_source(tenant.id), db)
-            with pytest.raises(NameTaken):
-                await sources.insert(make_source(tenant.id), db)
-            raise NameTaken("stop")
 
+    # PostgreSQL turns the commit of a failed transaction into a rollback.
     async with store.transaction(tenant.id) as db:
         assert await tenants.get(tenant.id, db) is None
 
@@ -203,9 +209,9 @@ async def test_a_taken_name_is_told_where_it_happens(store: Store) -> None:
 async def test_a_character_that_postgres_cannot_hold_is_bad_input(store: Store) -> None:
     """Ours: NUL in a name is refused as what it is."""
     tenant = make_tenant()
-    with pytest.raises(BadInput):
-        async with store.transaction(tenant.id) as db:
-            await tenants.insert(tenant, db)
+    async with store.transaction(tenant.id) as db:
+        await tenants.insert(tenant, db)
+        with pytest.raises(BadInput):
             await tenants.rename(tenant.id, db, "a\x00b")
 
 

@@ -40,7 +40,7 @@ def test_a_stage_that_failed_is_not_reported_as_done() -> None:
     """Ours: the error that follows stands on a line of its own."""
     stream = Terminal()
 
-    with pytest.raises(ValueError, match="broken"), Progress(stream) as progress:  # noqa: PT012
+    with pytest.raises(ValueError, match="broken"), Progress(stream) as progress:
         progress.stage("Reading")
         raise ValueError("broken")
     assert stream.getvalue().endswith("\r\x1b[K")

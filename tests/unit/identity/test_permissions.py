@@ -5,8 +5,8 @@ import pytest
 from gateway.domain.identifiers import KeyId, new_tenant_id
 from gateway.domain.keys import Scope
 from gateway.domain.principals import Operator, Principal
-from gateway.errors import Forbidden, InvalidBody, NotFound
-from gateway.identity.permissions import check_scopes, require
+from gateway.errors import Forbidden, NotFound
+from gateway.identity.permissions import require
 
 TENANT = new_tenant_id()
 
@@ -39,18 +39,3 @@ def test_a_foreign_tenant_is_not_found() -> None:
         require(_caller(*Scope), new_tenant_id(), Scope.ADMIN)
 
     assert refused.value.message == "not found"
-
-
-def test_scopes_become_scopes() -> None:
-    """Ours: what a new key may do is a set of known scopes."""
-    assert check_scopes(["mcp", "audit", "mcp"]) == {Scope.MCP, Scope.AUDIT}
-
-
-@pytest.mark.parametrize("scopes", [[], ["mcp", "approve"], ["root"], ["MCP"], ["mcp", ""]])
-def test_scopes_that_make_no_key_are_refused(scopes: list[str]) -> None:
-    """Ours: no scope, an unknown one, or a caller that could approve its own calls, with the place that is wrong."""
-    with pytest.raises(InvalidBody) as refused:
-        check_scopes(scopes)
-
-    assert all(fault.pointer.startswith("/scopes") for fault in refused.value.faults)
-    assert refused.value.faults

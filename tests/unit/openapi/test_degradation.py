@@ -1,13 +1,19 @@
 """One bad operation costs one tool, never the document; hostile documents cost a bounded amount."""
 
-from typing import Any
+import random
+from collections.abc import Iterator
+from typing import Any, cast
 
+import orjson
 import pytest
 
 from gateway.domain.sources import Status
-from gateway.errors import DocumentTooLarge
+from gateway.errors import DocumentTooLarge, InvalidDocument
 from gateway.openapi import compile as compiler
+from gateway.openapi.document import read_document
+from gateway.upstream.request import RequestBuilder
 from tests.support.openapi import compile_it, document, with_body
+from tests.support.specs import load_spec
 
 GOOD = {"get": {"operationId": "good"}}
 
@@ -151,3 +157,30 @@ def test_references_in_many_spellings_are_one_schema() -> None:
     made = compile_it(raw).operations[0]
 
     assert made.definition.count(b'"$defs":{"Big":{"type":"string"}}') == 1
+
+
+def places(node: object) -> Iterator[tuple[Any, Any]]:
+    """Every container with every key or index of it."""
+    if isinstance(node, dict | list):
+        container = cast("dict[str, object] | list[object]", node)
+        for key in list(container) if isinstance(container, dict) else range(len(container)):
+            yield container, key
+            yield from places(cast("Any", container)[key])
+
+
+@pytest.mark.parametrize("name", ["petstore-v3.yaml", "oai-petstore-expanded-v2.yaml", "notion-31.json"])
+def test_a_real_document_with_random_damage_is_still_accounted_for(name: str) -> None:
+    """Ours: whatever is damaged, the document is refused as a whole or each operation is judged by itself."""
+    whole = orjson.dumps(read_document(load_spec(name)).root)
+    chance = random.Random(name)
+    for _ in range(100):
+        damaged = orjson.loads(whole)
+        for container, key in chance.sample(list(places(damaged)), 8):
+            container[key] = chance.choice(SHAPES)
+        try:
+            result = compile_it(damaged, base_url="https://api.example.com")
+        except InvalidDocument:
+            continue
+        for made in result.operations:
+            RequestBuilder(made.plan)
+        assert len(result.report.operations) >= len(result.operations)

@@ -21,6 +21,8 @@ SCHEMES: dict[str, Any] = {
     "odd": {"type": "apiKey", "in": "header", "name": "bad name"},
     "external": {"$ref": "other.yaml#/x"},
     "broken": 7,
+    "listed": {"type": ["oauth2"]},
+    "nested": {"type": "http", "scheme": {}},
 }
 
 
@@ -78,7 +80,7 @@ def test_another_way_in_makes_the_token_unnecessary() -> None:
     assert fate(secured([{"oauth": []}, {}])).status is Status.OK
 
 
-@pytest.mark.parametrize("name", ["mtls", "digest", "odd", "external", "broken", "undeclared"])
+@pytest.mark.parametrize("name", ["mtls", "digest", "odd", "external", "broken", "listed", "nested", "undeclared"])
 def test_schemes_that_cannot_be_applied_leave_the_other_alternatives(name: str) -> None:
     """Ours: an alternative is usable as a whole or not at all."""
     plan = only(secured([{name: [], "key": []}, {"bearer": []}])).plan

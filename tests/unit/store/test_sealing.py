@@ -14,7 +14,7 @@ _PLACE = ("src_1", "api_key", "1")
 def test_a_sealed_value_opens_in_its_place_and_differs_each_time() -> None:
     """Ours: sealing is not deterministic, and the plain value is not in it."""
     sealer = Sealer([_OLD])
-    wrapped = sealer.new_data_key(_TENANT)
+    wrapped = sealer.new_tenant_key(_TENANT)
     sealed = [sealer.seal(_TENANT, wrapped, b"secret", *_PLACE) for _ in range(2)]
 
     assert [sealer.open(_TENANT, wrapped, each, *_PLACE) for each in sealed] == [b"secret"] * 2
@@ -29,7 +29,7 @@ def test_a_sealed_value_opens_in_its_place_and_differs_each_time() -> None:
 def test_a_value_moved_to_another_place_does_not_open(place: tuple[str, ...]) -> None:
     """Ours: source, scheme and version are bound to the value."""
     sealer = Sealer([_OLD])
-    wrapped = sealer.new_data_key(_TENANT)
+    wrapped = sealer.new_tenant_key(_TENANT)
 
     with pytest.raises(SecretUnreadable):
         sealer.open(_TENANT, wrapped, sealer.seal(_TENANT, wrapped, b"secret", *_PLACE), *place)
@@ -38,7 +38,7 @@ def test_a_value_moved_to_another_place_does_not_open(place: tuple[str, ...]) ->
 def test_a_tenant_opens_neither_the_data_key_nor_the_value_of_another() -> None:
     """Ours: the tenant is bound to both."""
     sealer, other = Sealer([_OLD]), TenantId("ten_b")
-    wrapped, others = sealer.new_data_key(_TENANT), sealer.new_data_key(other)
+    wrapped, others = sealer.new_tenant_key(_TENANT), sealer.new_tenant_key(other)
     sealed = sealer.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
     with pytest.raises(SecretUnreadable):
@@ -50,7 +50,7 @@ def test_a_tenant_opens_neither_the_data_key_nor_the_value_of_another() -> None:
 def test_any_changed_byte_is_noticed() -> None:
     """Ours: nothing that was changed opens, and the error does not say what was in it."""
     sealer = Sealer([_OLD])
-    wrapped = sealer.new_data_key(_TENANT)
+    wrapped = sealer.new_tenant_key(_TENANT)
     sealed = sealer.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
     for position in range(len(sealed)):
@@ -66,7 +66,7 @@ def test_any_changed_byte_is_noticed() -> None:
 def test_keys_are_exchanged_without_losing_anything() -> None:
     """Ours: with the new key first both open; once rewrapped the old key can go, and before that it cannot."""
     old, both, new = Sealer([_OLD]), Sealer([_NEW, _OLD]), Sealer([_NEW])
-    wrapped = old.new_data_key(_TENANT)
+    wrapped = old.new_tenant_key(_TENANT)
     sealed = old.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
     assert both.open(_TENANT, wrapped, sealed, *_PLACE) == b"secret"

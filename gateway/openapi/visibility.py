@@ -1,0 +1,41 @@
+"""Which properties a document keeps from callers: those that only answers have (`readOnly`)."""
+
+from gateway.openapi.references import References
+from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, list_at, object_at
+
+_MOST_MERGED = 200
+
+
+def read_only_names(node: Object, references: References) -> frozenset[str]:
+    """Names that this schema, or a part it is merged from, keeps from callers."""
+    names: set[str] = set()
+    merged, seen = [node], {id(node)}
+    while merged:
+        current = merged.pop()
+        properties = object_at(current, "properties")
+        names.update(name for name, part in properties.items() if is_read_only(part, references))
+        for part in list_at(current, "allOf"):
+            target = _target(part, references)
+            if id(target) not in seen and len(seen) < _MOST_MERGED:
+                seen.add(id(target))
+                merged.append(target)
+    return frozenset(names)
+
+
+def is_read_only(part: object, references: References) -> bool:
+    """Whether a property says so itself, or the schema does that it refers to."""
+    node = as_object(part)
+    if node is None:
+        return False
+    return node.get("readOnly") is True or ("$ref" in node and _target(node, references).get("readOnly") is True)
+
+
+def _target(part: object, references: References) -> Object:
+    node = as_object(part) or NOTHING
+    ref = node.get("$ref")
+    if not isinstance(ref, str):
+        return node
+    try:
+        return as_object(references.target(ref)) or NOTHING
+    except Unusable:
+        return NOTHING
