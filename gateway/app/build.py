@@ -33,9 +33,11 @@ from gateway.store.audit_writer import AuditWriter
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
+from gateway.web.doorway import Doorway
 from gateway.web.edge import Edge
 from gateway.web.health import health_routes
 from gateway.web.hosts import default_hosts
+from gateway.web.problems import problem_handlers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +87,14 @@ def build_app(settings: Settings, *, addresses: Addresses, keys: Keys, readiness
 
     checks = (("database", store.check), ("redis", bus.check))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining)
+    tenants = Middleware(Doorway, prefix="/t/", to=face.endpoint)
     admin = Mount("/admin/v1", routes=admin_routes(catalog, credentials))
-    return Starlette(routes=[*face.routes(), *probes, admin], middleware=[_edge(settings)], lifespan=lifespan)
+    return Starlette(
+        routes=[*probes, admin],
+        middleware=[_edge(settings), tenants],
+        exception_handlers=problem_handlers(),
+        lifespan=lifespan,
+    )
 
 
 def _edge(settings: Settings) -> Middleware:

@@ -100,10 +100,11 @@ class Calls:
         bound = call.bound
         try:
             _decide(bound)
-            if not bound.validator.is_valid(call.arguments):
-                faults = find_faults(bound.validator, call.arguments)
+            arguments = bound.handler.settle(call.arguments)
+            if not bound.validator.is_valid(arguments):
+                faults = find_faults(bound.validator, arguments)
                 raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-            prepared = bound.handler.prepare(call.arguments)
+            prepared = bound.handler.prepare(arguments)
             call.digest = prepared.digest
             if bound.tool.safety is not Safety.SAFE:
                 await self._trail.write(call.intent(prepared))

@@ -28,8 +28,15 @@ class OperationHandler:
         self._source = tool.source
         self._plan = _decode_plan(tool.plan)
         self._builder = RequestBuilder(self._plan)
+        self._optional = frozenset(part.argument for part in self._plan.parameters if not part.required)
         self._upstream = upstream
         self._secrets = secrets
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments without the optional parameters that are null: clients send null for what is not there."""
+        if None not in arguments.values():
+            return arguments
+        return {name: value for name, value in arguments.items() if value is not None or name not in self._optional}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The request that these arguments make, without its credentials."""

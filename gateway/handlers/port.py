@@ -20,6 +20,10 @@ class Prepared:
 class Handler(Protocol):
     """The object that runs a primitive."""
 
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments as they are meant, before they are validated: what counts as absent is left out."""
+        ...
+
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The call that these valid arguments make.
 

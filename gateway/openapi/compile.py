@@ -33,7 +33,8 @@ class ImportOptions:
     """What an import is told besides the document.
 
     `base_url` replaces every server of the document; `document_url` is what relative ones are relative to;
-    `known_names` maps identities of earlier versions to the tool names they keep.
+    `known_names` maps identities of earlier versions to the tool names they keep. `taken`, the names of other
+    sources, changes nothing here: a clash with them is for the catalog to report.
     """
 
     base_url: str | None = None

@@ -64,9 +64,8 @@ class Endpoint:
     async def _admit(self, scope: Scope) -> tuple[Principal, str]:
         """The principal of the request and the profile that its URL names."""
         caller = await authenticate(scope, self._credentials)
-        named = scope["path_params"]
-        profile: str = named.get("profile", DEFAULT_PROFILE)
-        if not isinstance(caller, Principal) or caller.slug != named["tenant"]:
+        slug, profile = _named(scope["path"])
+        if not isinstance(caller, Principal) or caller.slug != slug:
             raise NotFound("not found")
         if caller.profile not in {None, profile} or profile != DEFAULT_PROFILE:
             raise NotFound("not found")
@@ -120,6 +119,17 @@ class Endpoint:
             await answer(send, 400, body)
         else:
             await self._handshake.post(scope, send, message, exchange)
+
+
+def _named(path: str) -> tuple[str, str]:
+    """Tenant and profile of `/t/{tenant}/mcp` or `/t/{tenant}/{profile}/mcp`."""
+    match path.split("/"):
+        case ["", "t", slug, "mcp"]:
+            return slug, DEFAULT_PROFILE
+        case ["", "t", slug, profile, "mcp"]:
+            return slug, profile
+        case _:
+            raise NotFound("not found")
 
 
 def _one_object(value: object) -> dict[str, Any] | None:

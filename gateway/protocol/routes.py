@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Self
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.routing import BaseRoute, Route
 
 from gateway.bus.sessions import Sessions
 from gateway.calls.run import Calls
@@ -37,6 +36,7 @@ class Face:
     ) -> None:
         await self._stack.aclose()
 
-    def routes(self) -> list[BaseRoute]:
-        """The tenants' URLs; first in the table, because they are asked for most."""
-        return [Route("/t/{tenant}/mcp", self._endpoint), Route("/t/{tenant}/{profile}/mcp", self._endpoint)]
+    @property
+    def endpoint(self) -> Endpoint:
+        """The application behind every URL below `/t/`."""
+        return self._endpoint

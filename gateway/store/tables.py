@@ -3,7 +3,7 @@
 A test compares the two, so a column that is missing here or there is found.
 """
 
-from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Float, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -100,7 +100,7 @@ policies = Table(
     Column("safe", Text, nullable=False),
     Column("moderate", Text, nullable=False),
     Column("dangerous", Text, nullable=False),
-    Column("calls_per_second", Float, nullable=False),
+    Column("calls_per_second", Double, nullable=False),
     Column("burst", Integer, nullable=False),
     Column("concurrency", Integer, nullable=False),
     Column("sessions", Integer, nullable=False),

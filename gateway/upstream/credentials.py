@@ -52,7 +52,9 @@ def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential)
 
 def _pair(scheme: SchemePlan, credential: Credential) -> str:
     """User name and password as RFC 7617 wants them, in UTF-8."""
-    username = credential.username or ""
+    username = credential.username
+    if username is None:
+        raise CredentialMissing(f"The credential of {scheme.name!r} needs a user name and a password; store both.")
     if ":" in username or not (username + credential.value).isprintable():
         raise _unusable(scheme)
     try:

@@ -45,6 +45,17 @@ async def test_a_json_body_is_sent_as_it_was_given(acme: Acme, mode: Mode) -> No
     assert seen.header("content-type") == "application/json"
 
 
+async def test_null_for_an_optional_parameter_counts_as_absent(acme: Acme) -> None:
+    """Ours: clients send null for what is not there; a required one stays an error (CAL-1, CAL-2)."""
+    call = {"name": "get_pet", "arguments": {"id": 7, "verbose": None}}
+    answer = await acme.gateway.rpc("acme", acme.key, "tools/call", call)
+    missing = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "get_pet", "arguments": {"id": None}})
+
+    assert answer.json()["result"]["isError"] is False
+    assert missing.json()["result"]["isError"] is True
+    assert [seen.target for seen in acme.upstream.seen] == ["/v1/pets/7"]
+
+
 @pytest.mark.parametrize("mode", ERAS)
 async def test_invalid_arguments_are_an_error_result_and_nothing_is_sent(acme: Acme, mode: Mode) -> None:
     """MCP: path and reason in a result that the model can read (CAL-2)."""

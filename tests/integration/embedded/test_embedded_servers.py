@@ -224,7 +224,7 @@ def test_programs_in_a_private_folder_are_copied_to_where_they_can_be_run(
     private.mkdir(mode=0o700)
     for name in (package.name, f"{package.name}.libs"):
         (private / name).symlink_to(package.with_name(name))
-    monkeypatch.syspath_prepend(private)
+    monkeypatch.setattr(sys, "path", [str(private), *sys.path])
 
     copied = postgres_programs(nobody, tmp_path / "unreachable")
     assert tmp_path not in copied.parents

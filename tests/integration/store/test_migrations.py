@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from sqlalchemy import MetaData
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from gateway.errors import BrokenSetting, DatabaseUnavailable
@@ -122,9 +123,14 @@ async def test_an_installed_wheel_brings_its_migrations(servers: TestServers, tm
 
 
 def _described(tables: MetaData) -> dict[str, dict[str, tuple[str, bool, bool]]]:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's, untyped
     return {
         name: {
-            column.name: (str(column.type).partition(" COLLATE")[0], bool(column.nullable), column.primary_key)
+            column.name: (
+                column.type.compile(dialect).partition(" COLLATE")[0],
+                bool(column.nullable),
+                column.primary_key,
+            )
             for column in table.columns
         }
         for name, table in tables.tables.items()

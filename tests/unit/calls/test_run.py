@@ -73,6 +73,9 @@ class Diary:
         self.lines.append(f"recorded {record.kind} {record.outcome}")
         self.records.append(record)
 
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        return {name: value for name, value in arguments.items() if value is not None}
+
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         self.lines.append("prepared")
         if arguments.get("id") == 13:
@@ -167,6 +170,13 @@ async def test_invalid_arguments_reach_no_handler(diary: Diary) -> None:
     assert result["isError"] is True
     assert "/id" in result["content"][0]["text"]
     assert diary.lines == ["admitted", "recorded call call.arguments_invalid"]
+
+
+async def test_what_counts_as_absent_is_left_out_before_the_schema_is_asked(diary: Diary) -> None:
+    """Ours: null for an optional parameter is no argument (CAL-1)."""
+    result = await _run(diary, _bound(diary), {"id": 7, "verbose": None})
+
+    assert result["isError"] is False
 
 
 async def test_arguments_that_cannot_be_sent_are_refused_at_preparation(diary: Diary) -> None:

@@ -1,5 +1,7 @@
 """The audit chain: what ties rows together, and ids that sort."""
 
+from typing import Any
+
 from gateway.store.audit_chain import START, AuditRow, audit_id, link, storable
 
 _ROW = AuditRow("ten", "aud", "writer", 1, 5, "call", "p", "s", "call", "tool", "ok", "cor", b"d", 200, 1, 2, "{}")
@@ -9,7 +11,8 @@ def test_every_field_and_the_row_before_are_bound() -> None:
     """Ours: no field of a row can change without its MAC."""
     key = b"k" * 32
     macs = {link(key, START, _ROW), link(key, b"before", _ROW), link(b"other", START, _ROW)}
-    macs |= {link(key, START, _ROW._replace(**{name: "changed"})) for name in _ROW._fields}
+    changes: list[dict[str, Any]] = [{name: "changed"} for name in _ROW._fields]
+    macs |= {link(key, START, _ROW._replace(**change)) for change in changes}
 
     assert len(macs) == 3 + len(_ROW._fields)
 

@@ -1,0 +1,375 @@
+"""Every noun of the store: what goes in comes out, and only changes what it says."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from gateway.domain.audit import AuditFilter, AuditKind
+from gateway.domain.identifiers import KeyId, SourceId, TenantId
+from gateway.domain.keys import Scope
+from gateway.domain.policy import Decision, Limits, Policy, Safety
+from gateway.domain.requests import Credential
+from gateway.domain.sources import Exposure
+from gateway.domain.tools import Origin
+from gateway.errors import NameTaken, NotFound, SecretUnreadable
+from gateway.store import audit, keys, operations, policies, secrets, sources, tenants
+from gateway.store.connect import connect_owner
+from gateway.store.engine import Store
+from gateway.store.sealing import Sealer
+from tests.integration.store.samples import (
+    CHAIN_KEY,
+    NOW,
+    SEALER,
+    append_change,
+    make_key,
+    make_operation,
+    make_source,
+    make_tenant,
+    store_everything,
+)
+from tests.support.servers import TestDatabase
+
+
+@pytest.fixture
+async def tenant(store: Store) -> TenantId:
+    """A stored tenant without anything."""
+    made = make_tenant()
+    async with store.transaction(made.id) as db:
+        await tenants.insert(made, db)
+    return made.id
+
+
+async def test_tenants_are_listed_by_slug_in_pages(store: Store) -> None:
+    """Ours: the operator's list has a stable order and misses nobody."""
+    for slug in ("b", "a-1", "a", "z9", "a0"):
+        made = make_tenant(slug)
+        async with store.transaction(made.id) as db:
+            await tenants.insert(made, db)
+
+    seen: list[str] = []
+    async with store.unscoped() as db:
+        while found := await tenants.page(db, after=seen[-1] if seen else None, limit=2):
+            seen += [each.slug for each in found]
+        assert await tenants.find(db, "nobody") is None
+    assert seen == ["a", "a-1", "a0", "b", "z9"]
+
+
+async def test_a_slug_belongs_to_one_tenant(store: Store) -> None:
+    """Ours: two customers never share a URL."""
+    first, second = make_tenant("acme"), make_tenant("acme")
+    async with store.transaction(first.id) as db:
+        await tenants.insert(first, db)
+    async with store.transaction(second.id) as db:
+        with pytest.raises(NameTaken):
+            await tenants.insert(second, db)
+
+
+async def test_a_revision_rises_by_one_each_time(store: Store, tenant: TenantId) -> None:
+    """Ours: every change has its own revision."""
+    async with store.transaction(tenant) as db:
+        assert [await tenants.advance(tenant, db) for _ in range(3)] == [1, 2, 3]
+        await tenants.rename(tenant, db, "Another")
+        found = await tenants.get(tenant, db)
+        assert await tenants.revision(tenant, db) == 3
+    assert found is not None
+    assert (found.name, found.revision) == ("Another", 3)
+
+
+async def test_a_missing_tenant_has_no_revision(store: Store) -> None:
+    """Ours: changes of a tenant that is gone are refused."""
+    missing = TenantId("ten_missing")
+    async with store.transaction(missing) as db:
+        assert await tenants.revision(missing, db) is None
+        assert not await tenants.remove(missing, db)
+        with pytest.raises(NotFound):
+            await tenants.advance(missing, db)
+        with pytest.raises(NotFound):
+            await tenants.rename(missing, db, "x")
+
+
+async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, database: TestDatabase) -> None:
+    """Ours: nothing of a removed tenant is left except what was done, and nobody else loses anything."""
+    gone, other = await store_everything(store, "gone"), await store_everything(store, "other")
+    async with store.transaction(gone.tenant.id) as db:
+        assert await tenants.remove(gone.tenant.id, db)
+
+    superuser = await connect_owner(database.superuser_url)
+    names = [row["relname"] for row in await superuser.fetch("select relname from pg_class where relrowsecurity")]
+    left = {str(name): await superuser.fetchval(f"select count(*) from {name}") for name in names}
+    await superuser.close()
+    assert left == {**dict.fromkeys(left, 1), "audit_entries": 2}
+    async with store.transaction(gone.tenant.id) as db:
+        assert len(await audit.page(gone.tenant.id, db, after=None, limit=10)) == 1
+    async with store.unscoped() as db:
+        assert await keys.find(db, gone.key.id) is None
+        assert await keys.find(db, other.key.id) is not None
+
+
+async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId) -> None:
+    """Ours: what may change of a key changes, the rest stays, and the version rises."""
+    key = make_key(tenant)
+    async with store.transaction(tenant) as db:
+        await keys.insert(key, db)
+        assert await keys.get(tenant, db, key.id) == key
+        changed = replace(
+            key,
+            name="phone",
+            scopes=frozenset({Scope.ADMIN}),
+            expires_at=NOW + timedelta(days=1),
+            revoked_at=NOW,
+            digest=b"new",
+        )
+        saved = await keys.save(replace(changed, subject="ignored", profile="ignored"), db)
+        assert (saved.version, saved.name) == (2, "phone")
+
+    async with store.unscoped() as db:
+        assert await keys.find(db, key.id) == (replace(changed, version=2), "acme")
+        assert await keys.find(db, KeyId("key_missing")) is None
+    async with store.transaction(tenant) as db:
+        assert await keys.remove(tenant, db, key.id)
+        assert not await keys.remove(tenant, db, key.id)
+        assert await keys.get(tenant, db, key.id) is None
+        with pytest.raises(NotFound):
+            await keys.save(key, db)
+
+
+async def test_keys_are_listed_in_pages(store: Store, tenant: TenantId) -> None:
+    """Ours: pages join without gaps or repeats."""
+    made = sorted((make_key(tenant) for _ in range(5)), key=lambda key: key.id)
+    async with store.transaction(tenant) as db:
+        for key in made:
+            await keys.insert(key, db)
+        first = await keys.page(tenant, db, after=None, limit=3)
+        rest = await keys.page(tenant, db, after=first[-1].id, limit=3)
+    assert [*first, *rest] == made
+
+
+async def test_a_key_of_no_tenant_is_refused(store: Store) -> None:
+    """Ours: nothing belongs to a tenant that does not exist."""
+    missing = TenantId("ten_missing")
+    async with store.transaction(missing) as db:
+        with pytest.raises(NotFound):
+            await keys.insert(make_key(missing), db)
+
+
+async def test_a_source_keeps_its_documents_byte_for_byte(store: Store, tenant: TenantId) -> None:
+    """Ours: every version of a document and of its report is there as it came."""
+    source = make_source(tenant)
+    document, report = bytes(range(256)) * 5000, b'{"z":1,"a":1.0}'
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await sources.insert_version(tenant, db, source=source.id, number=1, document=document, report=report)
+        await sources.insert_version(tenant, db, source=source.id, number=2, document=b"", report=b"")
+
+    async with store.transaction(tenant) as db:
+        assert await sources.document(tenant, db, source.id, 1) == document
+        assert await sources.report(tenant, db, source.id, 1) == report
+        assert await sources.document(tenant, db, source.id, 2) == b""
+        assert await sources.report(tenant, db, source.id, 3) is None
+        with pytest.raises(NameTaken):
+            await sources.insert_version(tenant, db, source=source.id, number=2, document=b"", report=b"")
+
+
+async def test_a_source_is_found_by_name_and_id_and_changed(store: Store, tenant: TenantId) -> None:
+    """Ours: both address it; a source named like another's id does not hide that one."""
+    source = make_source(tenant)
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await sources.insert(make_source(tenant, name=source.id), db)
+        assert await sources.get(tenant, db, source.id) == source
+        assert await sources.get(tenant, db, "petstore") == source
+        assert await sources.get(tenant, db, "nothing") is None
+        changed = replace(source, title="New", active_version=2, expose=Exposure.BOTH, url=None)
+        assert await sources.save(changed, db) == replace(changed, version=2)
+        assert await sources.get(tenant, db, "petstore") == replace(changed, version=2)
+        assert [each.name for each in await sources.page(tenant, db, after=None, limit=9)] == ["petstore", source.id]
+        assert [each.name for each in await sources.page(tenant, db, after="petstore", limit=9)] == [source.id]
+        with pytest.raises(NotFound):
+            await sources.save(replace(source, id=SourceId("src_missing")), db)
+
+
+async def test_removing_a_source_removes_what_it_brought(store: Store, tenant: TenantId) -> None:
+    """Ours: versions, operations and credentials go with their source."""
+    source = make_source(tenant)
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await sources.insert_version(tenant, db, source=source.id, number=1, document=b"d", report=b"r")
+        await operations.insert_all(tenant, db, [make_operation(source.id, "list_pets")])
+        await secrets.save(tenant, db, SEALER, source=source.id, scheme="key", credential=Credential(value="v"))
+        assert await sources.remove(tenant, db, source.id)
+        assert not await sources.remove(tenant, db, source.id)
+        assert await operations.names(tenant, db) == {}
+        assert await sources.document(tenant, db, source.id, 1) is None
+        assert await secrets.load(tenant, db, SEALER, source.id) == {}
+
+
+async def test_tools_come_back_sorted_and_byte_for_byte(store: Store, tenant: TenantId) -> None:
+    """Ours: definitions are stored as text, so keywords, order and numbers stay as they are."""
+    source, hidden = make_source(tenant), make_source(tenant, name="queried", expose=Exposure.QUERY)
+    made = [make_operation(source.id, name, safety=Safety.MODERATE) for name in ("b", "a.b", "B", "a_b")]
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await sources.insert(hidden, db)
+        await operations.insert_all(tenant, db, made)
+        await operations.insert_all(tenant, db, [make_operation(hidden.id, "only_queried")])
+        await operations.insert_all(tenant, db, [])
+        found = await operations.tools(tenant, db)
+        names = await operations.names(tenant, db)
+        known = await operations.known_names(tenant, db, source.id)
+
+    assert [tool.name for tool in found] == sorted(["b", "a.b", "B", "a_b"])
+    by_name = {operation.tool: operation for operation in made}
+    for tool in found:
+        stored = by_name[tool.name]
+        assert (tool.definition, tool.plan, tool.identity) == (stored.definition, stored.plan, stored.identity)
+        assert (tool.operation, tool.source, tool.source_name) == (stored.id, source.id, "petstore")
+        assert (tool.safety, tool.origin) == (Safety.MODERATE, Origin.SOURCE)
+    assert names == {**dict.fromkeys(by_name, "source:petstore"), "only_queried": "source:queried"}
+    assert known == {operation.identity: operation.tool for operation in made}
+
+
+async def test_a_tool_name_is_used_once_in_a_tenant(store: Store, tenant: TenantId) -> None:
+    """Ours: two sources cannot claim one tool name; replacing a source's own operations can keep it."""
+    first, second = make_source(tenant, name="one"), make_source(tenant, name="two")
+    async with store.transaction(tenant) as db:
+        await sources.insert(first, db)
+        await sources.insert(second, db)
+        await operations.insert_all(tenant, db, [make_operation(first.id, "list"), make_operation(first.id, "get")])
+    async with store.transaction(tenant) as db:
+        assert await operations.remove_all(tenant, db, first.id) == 2
+        await operations.insert_all(tenant, db, [make_operation(first.id, "list")])
+    async with store.transaction(tenant) as db:
+        with pytest.raises(NameTaken):
+            await operations.insert_all(
+                tenant, db, [make_operation(second.id, "free"), make_operation(second.id, "list")]
+            )
+    async with store.transaction(tenant) as db:
+        assert await operations.names(tenant, db) == {"list": "source:one"}
+
+
+async def test_a_policy_has_defaults_until_it_is_saved(store: Store, tenant: TenantId) -> None:
+    """Ours: allow everything until somebody decides; the version rises with each decision."""
+    wanted = Policy(safe=Decision.DENY, dangerous=Decision.APPROVE, limits=Limits(calls_per_second=0.5, burst=1))
+    async with store.transaction(tenant) as db:
+        assert await policies.get(tenant, db) == Policy()
+        assert await policies.save(tenant, db, wanted) == replace(wanted, version=2)
+        assert await policies.get(tenant, db) == replace(wanted, version=2)
+        assert await policies.save(tenant, db, Policy()) == Policy(version=3)
+        assert await policies.get(tenant, db) == Policy(version=3)
+
+
+async def test_credentials_rest_sealed(store: Store, tenant: TenantId, database: TestDatabase) -> None:
+    """Ours: what is stored opens again, is replaced by name, and is nowhere in the database in the clear."""
+    source = make_source(tenant)
+    first, second = Credential(value="hunter2"), Credential(value="pässword\n", username="us:er")
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await secrets.save(tenant, db, SEALER, source=source.id, scheme="key", credential=Credential(value="old"))
+        await secrets.save(tenant, db, SEALER, source=source.id, scheme="key", credential=first)
+        await secrets.save(tenant, db, SEALER, source=source.id, scheme="basic", credential=second)
+        assert await secrets.load(tenant, db, SEALER, source.id) == {"key": first, "basic": second}
+        found = await sources.get(tenant, db, source.id)
+    assert found is not None
+    assert found.schemes == ("basic", "key")
+
+    superuser = await connect_owner(database.superuser_url)
+    for column in ("s.sealed", "d.wrapped"):
+        rows = await superuser.fetch(f"select {column} as bytes from secrets s, data_keys d")
+        assert not any(b"hunter2" in bytes(row["bytes"]) for row in rows)  # type: ignore[call-overload]  # untyped row
+    await superuser.close()
+    async with store.transaction(tenant) as db:
+        assert await secrets.remove_all(tenant, db, source.id) == 2
+        assert await secrets.load(tenant, db, SEALER, source.id) == {}
+
+
+async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: TenantId) -> None:
+    """Ours: add a new key, rewrap, drop the old one; a lost key loses what it sealed and nothing more."""
+    source = make_source(tenant)
+    old, both, new = Sealer(["old" * 11]), Sealer(["new" * 11, "old" * 11]), Sealer(["new" * 11])
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await secrets.save(tenant, db, old, source=source.id, scheme="key", credential=Credential(value="v"))
+        with pytest.raises(SecretUnreadable):
+            await secrets.load(tenant, db, new, source.id)
+        assert await secrets.rewrap(tenant, db, new) == 0
+        assert await secrets.rewrap(tenant, db, both) == 1
+        assert await secrets.rewrap(tenant, db, both) == 0
+        assert await secrets.load(tenant, db, new, source.id) == {"key": Credential(value="v")}
+
+        lost = Sealer(["lost" * 11])
+        await secrets.save(tenant, db, lost, source=source.id, scheme="key", credential=Credential(value="again"))
+        assert await secrets.load(tenant, db, lost, source.id) == {"key": Credential(value="again")}
+
+
+async def test_a_credential_moved_to_another_source_does_not_open(
+    store: Store, tenant: TenantId, database: TestDatabase
+) -> None:
+    """Ours: whoever can write the table still cannot point a secret at another upstream."""
+    source, other = make_source(tenant, name="one"), make_source(tenant, name="two")
+    async with store.transaction(tenant) as db:
+        await sources.insert(source, db)
+        await sources.insert(other, db)
+        await secrets.save(tenant, db, SEALER, source=source.id, scheme="key", credential=Credential(value="v"))
+
+    superuser = await connect_owner(database.superuser_url)
+    await superuser.execute("update secrets set source_id = $1", other.id)
+    await superuser.close()
+    async with store.transaction(tenant) as db:
+        with pytest.raises(SecretUnreadable):
+            await secrets.load(tenant, db, SEALER, other.id)
+
+
+async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId) -> None:
+    """Ours: pages join, and filters leave out what was not asked for."""
+    async with store.transaction(tenant) as db:
+        made = [await append_change(tenant, db, target=f"source:{number % 2}") for number in range(5)]
+    async with store.transaction(tenant) as db:
+        first = await audit.page(tenant, db, after=None, limit=3)
+        rest = await audit.page(tenant, db, after=first[-1].id, limit=3)
+        some = await audit.page(tenant, db, after=None, limit=9, wanted=AuditFilter(kind=AuditKind.CHANGE))
+        since = await audit.page(tenant, db, after=None, limit=9, wanted=AuditFilter(since=first[-1].at))
+        none = [
+            await audit.page(tenant, db, after=None, limit=9, wanted=wanted)
+            for wanted in (
+                AuditFilter(kind=AuditKind.CALL),
+                AuditFilter(principal="somebody"),
+                AuditFilter(tool="source:1"),
+                AuditFilter(until=rest[-1].at),
+            )
+        ]
+
+    assert {entry.id for entry in (*first, *rest)} == set(made)
+    assert [entry.at for entry in (*first, *rest)] == sorted((entry.at for entry in (*first, *rest)), reverse=True)
+    assert list(some) == [*first, *rest]
+    assert list(since) == list(first)
+    assert none == [[]] * 4
+    entry = min((*first, *rest), key=lambda entry: str(entry.detail["revision"]))
+    assert (entry.kind, entry.principal, entry.action) == (AuditKind.CHANGE, "operator", "source.import")
+    assert entry.detail == {"operations": 3, "nul": "\x00", "revision": 1}
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"),
+    [
+        ("update audit_entries set principal = 'somebody else' where seq = 2", 1),
+        ("update audit_entries set at = at + interval '1 microsecond' where seq = 2", 1),
+        ("update audit_entries set mac = 'x' where seq = 2", 2),
+        ("delete from audit_entries where seq = 2", 1),
+        ("select 1", 0),
+    ],
+)
+async def test_an_edited_trail_is_found(
+    store: Store, tenant: TenantId, database: TestDatabase, edit: str, found: int
+) -> None:
+    """Ours: whoever can write the table but has no key cannot change or remove an entry unnoticed."""
+    for _ in range(4):
+        async with store.transaction(tenant) as db:
+            await append_change(tenant, db)
+    superuser = await connect_owner(database.superuser_url)
+    await superuser.execute(edit)
+    await superuser.close()
+
+    async with store.transaction(tenant) as db:
+        assert len(await audit.verify(tenant, db, chain_keys=[b"newer", CHAIN_KEY])) == found
+        assert len(await audit.verify(tenant, db, chain_keys=[b"another"])) >= 3
