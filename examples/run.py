@@ -24,6 +24,8 @@ from gateway.cli.progress import Progress
 from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant, find_source
 from gateway.cli.reports import join_parts, render_totals
 from gateway.cli.rest import Admin, path_of
+from gateway.cli.serving import tell_operator_key
+from gateway.cli.tables import render_pairs
 
 _TENANT = "example"
 _SOURCE = "library"
@@ -53,7 +55,8 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
     progress.finish()
     url = mcp_url(running.url, _TENANT)
     heading = f"The example library is at {base_url}, its tools at the MCP URL. Ctrl-C ends both."
-    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key)))
+    operator = render_pairs([("operator key", tell_operator_key(running))])
+    click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), operator))
 
 
 def _ensure_library(admin: Admin, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:

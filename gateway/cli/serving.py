@@ -57,17 +57,19 @@ async def _migrate(settings: Settings) -> list[str]:
 
 
 def _announce(running: Running, *, as_json: bool) -> None:
-    is_new = running.operator_key_is_new
     facts: dict[str, object] = {"url": running.url, "embedded": running.embedded, "data_dir": str(running.data_dir)}
-    facts |= {"operator_key": running.operator_key} if is_new else {}
-    kept = running.data_dir / OPERATOR_KEY_FILE
+    facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
     pairs = [
         ("gateway", running.url),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
-        ("operator key", f"{running.operator_key} (shown this once, kept in {kept})" if is_new else _place_of(kept)),
+        ("operator key", tell_operator_key(running)),
     ]
     show(facts, lambda: render_pairs(pairs), as_json=as_json)
 
 
-def _place_of(kept: Path) -> str:
+def tell_operator_key(running: Running) -> str:
+    """The operator key if it was made just now, else where it is kept; nothing when it was configured."""
+    kept = running.data_dir / OPERATOR_KEY_FILE
+    if running.operator_key_is_new:
+        return f"{running.operator_key} (shown this once, kept in {kept})"
     return f"kept in {kept}" if kept.is_file() and not os.environ.get("GATEWAY_OPERATOR_KEY") else ""

@@ -111,6 +111,8 @@ def _copy(package: Path, place: Path) -> Path:
     place.chmod(0o755)
     partial = Path(tempfile.mkdtemp(prefix="partial-", dir=place))
     partial.chmod(0o755)
+    (partial / package.name).mkdir()
+    (partial / package.name).chmod(0o755)  # whatever the umask says
     shutil.copytree(package / _POSTGRES_FOLDER, partial / package.name / _POSTGRES_FOLDER, symlinks=True)
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.is_dir():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection as SyncConnection
 from sqlalchemy import text
@@ -26,6 +27,8 @@ _TRAITS = "nosuperuser nobypassrls noinherit"
 
 async def migrate(url: str) -> Sequence[str]:
     """Apply what is missing and return the revisions applied, oldest first; concurrent callers wait for each other.
+
+    A database that newer code has migrated is left as it is: old replicas may restart while new ones roll out.
 
     Raises:
         DatabaseUnavailable: PostgreSQL does not answer, or refuses the login.
@@ -60,6 +63,9 @@ def head() -> str:
 
 async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
     def run(sync: SyncConnection) -> None:
+        current = MigrationContext.configure(sync).get_current_revision()
+        if current is not None and current > head():
+            return
         config = _config()
         config.attributes.update(connection=sync, applied=applied)
         command.upgrade(config, "head")
