@@ -40,6 +40,7 @@ def test_every_encoding_reads_back_in_steps_of_any_size(content: bytes, step: in
 def test_results_around_the_size_of_a_step_are_whole(size: int) -> None:
     """Ours: what zlib still holds when a step is full is not lost."""
     assert inflate("gzip", gzip.compress(b"\0" * size)) == b"\0" * size
+    assert inflate("deflate", raw_deflate(b"\0" * size)) == b"\0" * size
 
 
 def test_members_of_a_gzip_stream_are_joined() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.plans import Location, ParameterPlan, Style
 from gateway.errors import ArgumentsInvalid, NotYetSupported
+from gateway.upstream.paths import has_dot_segment
 from gateway.upstream.request import RequestBuilder
 from tests.unit.upstream.plans import ORIGIN, parameter, plan, target
 
@@ -141,6 +142,18 @@ def test_parts_that_together_make_a_dot_segment_are_refused() -> None:
 
     with pytest.raises(ArgumentsInvalid):
         target(made, a=["", ""])
+
+
+@pytest.mark.parametrize("path", ["/.", "/..", "/a/./b", "/a/../b", "/%2e%2E/b", "/.%2e", "/..;x/b"])
+def test_dot_segments_of_a_whole_path_are_found(path: str) -> None:
+    """Ours: the finished path is looked at once more, whatever made it."""
+    assert has_dot_segment(path)
+
+
+@pytest.mark.parametrize("path", ["/", "/a.b/.c/..d/e..", "/...", "/%2ea", "/%252e", "/.%2F"])
+def test_other_dots_in_a_path_are_fine(path: str) -> None:
+    """Ours: only a segment that is nothing but one or two dots is special."""
+    assert not has_dot_segment(path)
 
 
 def test_literal_braces_and_several_values_in_one_segment() -> None:
