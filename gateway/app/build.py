@@ -21,7 +21,7 @@ from gateway.calls.run import Calls
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
-from gateway.connections.connections import Connections
+from gateway.connections.connections import REPAIR_S, Connections
 from gateway.definitions.validators import Validators
 from gateway.handlers.bind import Binder
 from gateway.identity.credentials import Credentials, digest_key
@@ -60,10 +60,13 @@ def build_app(settings: Settings, *, addresses: Addresses, keys: Keys, readiness
     secrets = StoredSecrets(store, sealer)
     views = Views(Binder(upstream, secrets, Validators()))
     credentials = Credentials(StoredKeys(store), peppers=sealer.derive_all("pepper"), operator_key=keys.operator_key)
-    connections = Connections(snapshots, views, Cursors(sealer.derive("cursors")))
+    connections = Connections(snapshots, views, Cursors(sealer.derive("cursors")), repair_s=REPAIR_S)
     sessions = Sessions(bus, idle_s=settings.session_idle_s)
     face = Face(credentials, connections, Calls(Buckets(bus), audit), sessions)
-    events = Events(bus, snapshots=snapshots, views=views, secrets=secrets, credentials=credentials)
+    readiness.before_closing(face.close_streams)
+    events = Events(
+        bus, snapshots=snapshots, views=views, secrets=secrets, credentials=credentials, connections=connections
+    )
     catalog = Catalog(
         store=store,
         sealer=sealer,
@@ -77,7 +80,7 @@ def build_app(settings: Settings, *, addresses: Addresses, keys: Keys, readiness
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            for part in (store, bus, upstream, audit, face):  # closed in reverse
+            for part in (store, bus, upstream, audit, connections, face):  # closed in reverse
                 await stack.enter_async_context(part)
             await store.check()
             await bus.check()

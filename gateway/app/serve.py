@@ -70,7 +70,7 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def _stop(self) -> None:
-        self._readiness.is_draining = True
+        self._readiness.drain()
         self.force_exit = self.should_exit  # a second signal does not wait
         self.should_exit = True
         log.info("draining")

@@ -15,7 +15,7 @@ import structlog
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Policy
 from gateway.domain.tools import Tool
-from gateway.errors import NotFound, Unavailable
+from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import operations, policies, tenants
 from gateway.store.engine import Store
 
@@ -44,7 +44,9 @@ class _Entry:
     snapshot: Snapshot | None = None
     newest: int = 0
     checked_at: float = 0.0
-    is_suspect: bool = False
+    doubts: int = 0
+    doubts_at_check: int = 0
+    failures: int = 0
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -78,31 +80,52 @@ class Snapshots:
         if entry is not None and revision > entry.newest:
             entry.newest = revision
 
+    def newest(self, tenant: TenantId) -> int:
+        """The newest revision heard of; 0 without any."""
+        entry = self._entries.get(tenant)
+        return 0 if entry is None else entry.newest
+
+    async def reread(self, tenant: TenantId) -> int:
+        """The revision that the database has now.
+
+        Raises:
+            NotFound: the tenant is gone.
+            Unavailable: the database cannot be asked.
+        """
+        async with self._store.transaction(tenant) as db:
+            revision = await tenants.revision(tenant, db)
+        if revision is None:
+            self.forget(tenant)
+            raise NotFound("no such tenant")
+        self.note(tenant, revision)
+        return revision
+
     def distrust(self) -> None:
         """Compare every revision with the database before it is shown again."""
         for entry in self._entries.values():
-            entry.is_suspect = True
+            entry.doubts += 1
 
     def forget(self, tenant: TenantId) -> None:
         """Drop what is kept of a tenant."""
         self._entries.pop(tenant, None)
 
     async def _renew(self, tenant: TenantId, entry: _Entry) -> Snapshot:
+        failures = entry.failures
         async with entry.loading:
             if (current := _current(entry)) is not None:
                 return current
-            snapshot = entry.snapshot
+            if failures != entry.failures:  # it failed while we waited; the next to ask tries again
+                return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
+            asked_at, doubts = time.monotonic(), entry.doubts
             try:
-                fresh = await self._load(tenant, snapshot)
-            except Unavailable:
-                if snapshot is None or _age(entry) > _STALE_S:
-                    raise
-                log.warning("snapshot_kept_stale", tenant_id=tenant, revision=snapshot.revision)
-                return snapshot
+                fresh = await self._load(tenant, entry.snapshot)
+            except Unavailable as error:
+                entry.failures += 1
+                return _kept(tenant, entry, error)
             except NotFound:
                 self.forget(tenant)
                 raise
-            entry.snapshot, entry.checked_at, entry.is_suspect = fresh, time.monotonic(), False
+            entry.snapshot, entry.checked_at, entry.doubts_at_check = fresh, asked_at, doubts
             entry.newest = max(entry.newest, fresh.revision)
             return fresh
 
@@ -124,8 +147,18 @@ class Snapshots:
 def _current(entry: _Entry) -> Snapshot | None:
     """The kept snapshot, if there is no reason to ask the database."""
     snapshot = entry.snapshot
-    if snapshot is None or entry.is_suspect or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
+    is_doubted = entry.doubts != entry.doubts_at_check
+    if snapshot is None or is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
+    return snapshot
+
+
+def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:
+    """The kept snapshot while the database is away; the error when there is none or it is too old."""
+    snapshot = entry.snapshot
+    if snapshot is None or _age(entry) > _STALE_S:
+        raise error
+    log.warning("snapshot_kept_stale", tenant_id=tenant, revision=snapshot.revision)
     return snapshot
 
 

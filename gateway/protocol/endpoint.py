@@ -22,6 +22,7 @@ from gateway.errors import BadInput, DocumentTooLarge, Forbidden, GatewayError, 
 from gateway.identity.credentials import Credentials
 from gateway.protocol.current import CURRENT, Exchange
 from gateway.protocol.handshake import Handshake
+from gateway.protocol.plain import Plain
 from gateway.protocol.wire import accepts_json, answer, error_message, header, invalid_request, is_json, refusal, replay
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body
@@ -41,11 +42,13 @@ class Endpoint:
         connections: Connections,
         modern: StreamableHTTPSessionManager,
         handshake: Handshake,
+        plain: Plain,
     ) -> None:
         self._credentials = credentials
         self._connections = connections
         self._modern = modern
         self._handshake = handshake
+        self._plain = plain
         self._users: dict[Principal, AuthenticatedUser] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,7 +115,11 @@ class Endpoint:
             said = "the body must be one JSON-RPC message; batches are refused"
             await answer(send, 400, invalid_request(said, exchange.correlation_id))
         elif is_modern:
-            await self._modern.handle_request(scope, replay(raw, receive), send)
+            reply = await self._plain.modern(scope, message, exchange)
+            if reply is not None:
+                await answer(send, reply.status, reply.body)
+            else:
+                await self._modern.handle_request(scope, replay(raw, receive), send)
         elif (rejection := _misrouted(message, scope)) is not None:
             data = {"code": "input.invalid", "correlation_id": exchange.correlation_id}
             body = error_message(rejection.code, rejection.message, data=data, request_id=message.get("id"))

@@ -34,8 +34,10 @@ from starlette.types import Scope, Send
 from gateway.bus.sessions import Sessions, new_session_id
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import NotFound
-from gateway.protocol import server as methods
 from gateway.protocol.current import Exchange
+from gateway.protocol.identity import NAME, VERSION
+from gateway.protocol.plain import Plain, recognises
+from gateway.protocol.server import capabilities_of
 from gateway.protocol.wire import Headers, answer, header, invalid_request, refusal
 
 log = structlog.get_logger(__name__)
@@ -73,12 +75,15 @@ class _Dispatch(_Silent):
 class Handshake:
     """Serves the messages of sessions; keeps nothing of them between requests."""
 
-    def __init__(self, server: Server[Any], sessions: Sessions) -> None:
+    def __init__(self, server: Server[Any], sessions: Sessions, plain: Plain) -> None:
         self._server = server
         self._sessions = sessions
+        self._plain = plain
 
-    async def post(self, scope: Scope, send: Send, message: object, exchange: Exchange) -> None:
+    async def post(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> None:
         """Serve one message; a request is answered, everything else acknowledged."""
+        if recognises(message) and await self._post_plainly(scope, send, message, exchange):
+            return
         try:
             parsed = jsonrpc_message_adapter.validate_python(message, by_name=False)
         except ValidationError:
@@ -95,6 +100,16 @@ class Handshake:
             return
         reply, _ = await self._run(parsed, _connection(record), exchange)
         await answer(send, 200, reply, headers=_session_headers(record))
+
+    async def _post_plainly(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> bool:
+        """Whether the call was answered here, or refused for its session."""
+        record = await self._session(scope, send, exchange)
+        if record is None:
+            return True
+        reply = await self._plain.session(message, exchange, record.protocol_version)
+        if reply is not None:
+            await answer(send, reply.status, reply.body, headers=_session_headers(record))
+        return reply is not None
 
     async def delete(self, scope: Scope, send: Send, exchange: Exchange) -> None:
         """End the session."""
@@ -139,9 +154,9 @@ class Handshake:
     async def _run(self, request: JSONRPCRequest, connection: Connection, exchange: Exchange) -> tuple[bytes, bool]:
         """The JSON-RPC answer to one request, and whether it is a result."""
         options = InitializationOptions(
-            server_name=methods.NAME,
-            server_version=methods.VERSION,
-            capabilities=methods.capabilities_of(exchange.registry),
+            server_name=NAME,
+            server_version=VERSION,
+            capabilities=capabilities_of(exchange.registry, listens=False),
         )
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
         reply: JSONRPCResponse | JSONRPCError

@@ -12,6 +12,8 @@ from gateway.connections.connections import Connections
 from gateway.identity.credentials import Credentials
 from gateway.protocol.endpoint import MAX_BODY, Endpoint
 from gateway.protocol.handshake import Handshake
+from gateway.protocol.listen import Listens
+from gateway.protocol.plain import Plain
 from gateway.protocol.server import build_server
 
 
@@ -19,12 +21,14 @@ class Face:
     """Everything that speaks MCP."""
 
     def __init__(self, credentials: Credentials, connections: Connections, calls: Calls, sessions: Sessions) -> None:
-        server = build_server(calls)
+        self._listens = Listens(connections.subscribe)
+        server = build_server(calls, self._listens)
         # 2026-07-28 has no sessions. JSON answers: no tool of ours emits anything before its result yet.
         self._modern = StreamableHTTPSessionManager(
             app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY
         )
-        self._endpoint = Endpoint(credentials, connections, self._modern, Handshake(server, sessions))
+        plain = Plain(calls)
+        self._endpoint = Endpoint(credentials, connections, self._modern, Handshake(server, sessions, plain), plain)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -35,6 +39,10 @@ class Face:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    def close_streams(self) -> None:
+        """End all streams with what their protocol says at the end, before connections are closed under them."""
+        self._listens.close()
 
     @property
     def endpoint(self) -> Endpoint:

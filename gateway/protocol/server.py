@@ -18,6 +18,7 @@ from mcp_types import (
     PaginatedRequestParams,
     RequestParams,
     ServerCapabilities,
+    SubscriptionsListenRequestParams,
     ToolsCapability,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -27,23 +28,23 @@ from gateway.calls.run import Calls
 from gateway.errors import GatewayError
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import to_mcp
+from gateway.protocol.identity import NAME, VERSION
+from gateway.protocol.listen import Listens
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
-NAME = "gateway"
-VERSION = "0.1.0"
 LIST_TTL_MS = 1000
 
 Context = ServerRequestContext[Any, Any]
 
 
-def capabilities_of(_: Registry) -> ServerCapabilities:
-    """What a connection with this registry can use; change notices come with the streams."""
-    return ServerCapabilities(tools=ToolsCapability())
+def capabilities_of(_: Registry, *, listens: bool) -> ServerCapabilities:
+    """What a connection with this registry can use; `listens` says whether its era has streams here."""
+    return ServerCapabilities(tools=ToolsCapability(list_changed=listens or None))
 
 
-def build_server(calls: Calls) -> Server[Any]:
+def build_server(calls: Calls, listens: Listens) -> Server[Any]:
     """The one server; it keeps no state of anybody."""
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> HandlerResult:
@@ -53,6 +54,7 @@ def build_server(calls: Calls) -> Server[Any]:
     server.add_request_handler("tools/list", PaginatedRequestParams, _list_tools)
     server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
     server.add_request_handler("server/discover", RequestParams, _discover)
+    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listens.serve)
     server.middleware[:] = [_translate]  # without OpenTelemetry's: 30 µs a message, wanted only with an exporter
     return server
 
@@ -108,7 +110,7 @@ async def _call_tool(calls: Calls, ctx: Context, params: CallToolRequestParams) 
 async def _discover(_: Context, __: RequestParams) -> HandlerResult:
     return DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-        capabilities=capabilities_of(CURRENT.get().registry),
+        capabilities=capabilities_of(CURRENT.get().registry, listens=True),
         ttl_ms=LIST_TTL_MS,
         cache_scope="private",
     )

@@ -22,6 +22,11 @@ class View:
         self._bound: dict[str, BoundTool] = {} if previous is None else previous.still_good_for(snapshot)
         self._objects: dict[str, dict[str, Any]] = {}
 
+    @property
+    def compiled_count(self) -> int:
+        """How many tools and definitions were compiled so far."""
+        return len(self._bound) + len(self._objects)
+
     async def bound(self, name: str) -> BoundTool | None:
         """The tool of this name, ready to be called; None when there is none."""
         found = self._bound.get(name)

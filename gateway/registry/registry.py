@@ -54,6 +54,13 @@ class Registry:
             next_cursor=self.cursors.mint(tenant, self.profile, "tools", shown[-1].name) if more else None,
         )
 
+    def lists_the_same(self, other: "Registry") -> bool:
+        """Whether a client of the one would be shown the same tools by the other."""
+        mine, others = self.view.snapshot.tools, other.view.snapshot.tools
+        return len(mine) == len(others) and all(
+            before.definition == after.definition for before, after in zip(mine, others, strict=True)
+        )
+
     def definition(self, tool: Tool) -> dict[str, Any]:
         """The tool's definition as an object; shared, so never to be changed."""
         return self.view.definition(tool)

@@ -37,6 +37,7 @@ class RunningGateway:
     url: str
     admin: httpx.AsyncClient
     http: httpx.AsyncClient
+    readiness: Readiness
 
     async def create_tenant(self, slug: str) -> None:
         """A tenant of this slug."""
@@ -108,7 +109,8 @@ async def running_gateway(
     port: int = listener.getsockname()[1]
     addresses = Addresses(database_url=database_url, redis_url=redis_url, is_embedded=False)
     keys = Keys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
-    app = build_app(settings, addresses=addresses, keys=keys, readiness=Readiness())
+    readiness = Readiness()
+    app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = _Server(
         uvicorn.Config(app, http="httptools", lifespan="off", access_log=False, log_config=None, proxy_headers=False)
     )
@@ -123,7 +125,7 @@ async def running_gateway(
                 httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, timeout=60, trust_env=False) as admin,
                 httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
             ):
-                yield RunningGateway(url, admin, http)
+                yield RunningGateway(url, admin, http, readiness)
         finally:
             server.should_exit = True
 

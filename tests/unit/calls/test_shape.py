@@ -54,6 +54,14 @@ def test_invalid_utf8_inside_json_is_shown_as_text() -> None:
     assert "structuredContent" not in _result(200, "application/json", b'{"a":"\xff"}')
 
 
+def test_null_is_text_alone() -> None:
+    """Ours: JSON null is no structured content, in no era."""
+    assert _result(200, "application/json", b" null ") == {
+        "content": [{"type": "text", "text": "null"}],
+        "isError": False,
+    }
+
+
 def test_text_that_looks_like_json_stays_text() -> None:
     """OpenAPI: the content type says what a body is."""
     result = _result(200, "text/plain", b"123")

@@ -1,0 +1,162 @@
+"""Streams of 2026-07-28 that tell a client when its tools have changed."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+
+from tests.behaviour.protocol.conftest import Acme
+from tests.support.documents import many
+from tests.support.gateway import ACCEPT, META, MODERN, running_gateway
+
+LISTEN = "subscriptions/listen"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+def _request(acme: Acme, wanted: dict[str, Any], request_id: str | int) -> dict[str, Any]:
+    headers = {
+        "authorization": f"Bearer {acme.key}",
+        "accept": ACCEPT,
+        "mcp-protocol-version": MODERN,
+        "mcp-method": LISTEN,
+    }
+    params = {"notifications": wanted, "_meta": META}
+    body = {"jsonrpc": "2.0", "id": request_id, "method": LISTEN, "params": params}
+    return {"headers": headers, "json": body}
+
+
+@asynccontextmanager
+async def _listening(
+    acme: Acme, wanted: dict[str, Any] | None = None, request_id: str | int = "l-1", url: str | None = None
+) -> AsyncGenerator[AsyncIterator[dict[str, Any]]]:
+    """The messages of one stream, acknowledgement included."""
+    wanted = {"toolsListChanged": True} if wanted is None else wanted
+    async with (
+        httpx.AsyncClient(base_url=url or acme.gateway.url, timeout=30, trust_env=False) as http,
+        http.stream("POST", "/t/acme/mcp", **_request(acme, wanted, request_id)) as answer,
+    ):
+        assert answer.status_code == 200, await answer.aread()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield _messages(answer)
+
+
+async def _messages(answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in answer.aiter_lines():
+        if line.startswith("data:"):
+            message: dict[str, Any] = json.loads(line[5:])
+            yield message
+
+
+async def _next(messages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
+    with anyio.fail_after(10):
+        return await anext(messages)
+
+
+async def test_a_change_of_the_tools_is_told_once(acme: Acme) -> None:
+    """MCP: acknowledgement first, then what was asked for, with its id; a burst is one notice (CAP-2, SRV-1)."""
+    async with _listening(acme, request_id=7) as messages:
+        acknowledged = await _next(messages)
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 3), name="more")
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 3), name="again", prefix="a_")
+        changed = await _next(messages)
+        names = (await acme.gateway.rpc("acme", acme.key, "tools/list")).json()["result"]["tools"]
+
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+    assert changed["method"] == "notifications/tools/list_changed"
+    assert [message["params"]["_meta"][SUBSCRIPTION] for message in (acknowledged, changed)] == [7, 7]
+    assert len(names) == 10
+
+
+async def test_only_what_there_is_to_tell_is_acknowledged(acme: Acme) -> None:
+    """MCP: the acknowledgement names the subset that will be delivered (CAP-2)."""
+    wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["note://1"]}
+    async with _listening(acme, wanted) as messages:
+        acknowledged = await _next(messages)
+
+    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+
+
+async def test_another_tenants_changes_are_not_told(acme: Acme) -> None:
+    """Ours: a stream hears its own tenant only (TEN-5)."""
+    await acme.gateway.create_tenant("globex")
+    async with _listening(acme) as messages:
+        await _next(messages)
+        await acme.gateway.import_document("globex", many(acme.upstream.url, 2), name="theirs")
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="mine")
+        await _next(messages)
+        with anyio.move_on_after(1) as waited:
+            await anext(messages)
+
+    assert waited.cancelled_caught
+
+
+async def test_a_change_that_no_list_shows_is_not_told(acme: Acme) -> None:
+    """Ours: a new policy moves the catalog and no tool (CAP-2)."""
+    async with _listening(acme) as messages:
+        await _next(messages)
+        (await acme.gateway.admin.put("/tenants/acme/policy", json={"dangerous": "deny"})).raise_for_status()
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="more")
+        await _next(messages)
+        with anyio.move_on_after(1) as waited:
+            await anext(messages)
+
+    assert waited.cancelled_caught
+
+
+async def test_a_change_through_another_replica_is_told(acme: Acme, database_url: str, redis_url: str) -> None:
+    """Ours: it does not matter which replica holds the stream and which makes the change (CAP-2, SRV-1)."""
+    async with running_gateway(database_url, redis_url) as other, _listening(acme, url=other.url) as messages:
+        await _next(messages)
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="more")
+        changed = await _next(messages)
+
+    assert changed["method"] == "notifications/tools/list_changed"
+
+
+async def test_the_sdk_client_is_told(acme: Acme) -> None:
+    """MCP: the SDK's own client hears of a change (CAP-2, SRV-1)."""
+    async with acme.gateway.client("acme", acme.key) as client:
+        with anyio.fail_after(10):
+            async with client.listen(tools_list_changed=True) as subscription:
+                await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="more")
+                async for event in subscription:
+                    assert type(event).__name__ == "ToolsListChanged"
+                    break
+
+
+async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
+    """Ours: a tenant has at most as many streams as its policy says, with a hint when to come back (TEN-3)."""
+    (await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"streams": 1}})).raise_for_status()
+    async with _listening(acme) as messages:
+        await _next(messages)
+        request = _request(acme, {"toolsListChanged": True}, "l-2")
+        refused = await acme.gateway.http.post("/t/acme/mcp", **request)
+
+    assert refused.json()["error"]["code"] == 42900
+    async with _listening(acme, request_id="l-3") as messages:
+        await _next(messages)
+
+
+async def test_a_tenant_that_is_removed_has_no_streams(acme: Acme) -> None:
+    """MCP: the server ends a stream with its final result (CON-1)."""
+    async with _listening(acme) as messages:
+        await _next(messages)
+        (await acme.gateway.admin.delete("/tenants/acme")).raise_for_status()
+        ended = await _next(messages)
+
+    assert ended["id"] == "l-1"
+    assert ended["result"]["resultType"] == "complete"
+
+
+async def test_a_drain_ends_streams_with_their_final_result(acme: Acme, database_url: str, redis_url: str) -> None:
+    """MCP: a stop is told to whoever listens, and nothing hangs on to the process (SRV-3)."""
+    async with running_gateway(database_url, redis_url) as other, _listening(acme, url=other.url) as messages:
+        await _next(messages)
+        other.readiness.drain()
+        ended = await _next(messages)
+
+    assert ended["result"]["_meta"][SUBSCRIPTION] == "l-1"

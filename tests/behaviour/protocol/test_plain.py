@@ -1,0 +1,149 @@
+"""The short way and the long way give the same answer: each request is sent as it is, and made odd so that the SDK
+answers it.
+
+An unknown member in `_meta` changes nothing of a request's meaning, and the short way recognises none that has one.
+"""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.protocol.plain import recognises
+from tests.behaviour.protocol.conftest import Acme
+from tests.support.gateway import ACCEPT, META, MODERN
+
+ODD = {"example.com/odd": 1}
+JSON = ("application/json", b'{"id": 7, "big": 123456789012345678901, "n": 1.10}')
+ANSWERS: tuple[tuple[int, str, bytes], ...] = (
+    (200, *JSON),
+    (200, "application/json", b"[1, 2, {}]"),
+    (200, "application/json", b'"text"'),
+    (200, "application/json", b"null"),
+    (200, "application/json", b'{"a": null, "b": [null, {"c": null}]}'),
+    (200, "application/json", b'{"structuredContent": 1, "isError": true, "_meta": {"a": {}}}'),
+    (200, "application/json", b'[",\\"isError\\":", {"_meta": {}}]'),
+    (200, "application/json", b"{broken"),
+    (200, "text/plain", "Ünï \u2028 \x07".encode()),
+    (200, "image/png", b"\x89PNG"),
+    (200, "application/pdf", b"%PDF\xff"),
+    (204, "", b""),
+    (302, "", b""),
+    (404, "application/json", b'{"detail": "}"}'),
+    (503, "text/html", b"<p>busy</p>"),
+)
+CALLS: tuple[dict[str, Any], ...] = (
+    {"name": "get_pet", "arguments": {"id": 7, "verbose": True}},
+    {"name": "get_pet", "arguments": {"id": "seven"}},
+    {"name": "get_pet", "arguments": {}},
+    {"name": "get_pet"},
+    {"name": "list_pets"},
+    {"name": "list_pets", "arguments": {}},
+    {"name": "list_pets", "arguments": None},
+    {"name": "list_pets", "arguments": []},
+    {"name": "create_pet", "arguments": {"body": {"name": "Ünï"}}},
+    {"name": "delete_pet", "arguments": {"id": 1}},
+    {"name": "no_such_tool", "arguments": {}},
+    {"name": "", "arguments": {}},
+    {"name": 7, "arguments": {}},
+    {"name": "list_pets", "arguments": {}, "extra": 1},
+)
+
+
+async def _session(acme: Acme, version: str) -> str:
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    answer = await acme.gateway.http.post(
+        "/t/acme/mcp",
+        json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
+        headers={"authorization": f"Bearer {acme.key}", "accept": ACCEPT},
+    )
+    return answer.headers["mcp-session-id"]
+
+
+async def _send(acme: Acme, params: dict[str, Any], session: str | None, request_id: int | str) -> httpx.Response:
+    headers = {"authorization": f"Bearer {acme.key}", "accept": ACCEPT}
+    if session is None:
+        headers |= {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": str(params["name"])}
+    else:
+        headers["mcp-session-id"] = session
+    body = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+    return await acme.gateway.http.post("/t/acme/mcp", json=body, headers=headers)
+
+
+async def _both(
+    acme: Acme, params: dict[str, Any], session: str | None, request_id: int | str = 1
+) -> tuple[httpx.Response, httpx.Response]:
+    """The answers of the short and of the long way."""
+    meta = META if session is None else {"progressToken": "p"}
+    plain, odd = {**params, "_meta": meta}, {**params, "_meta": {**meta, **ODD}}
+    return await _send(acme, plain, session, request_id), await _send(acme, odd, session, request_id)
+
+
+def _comparable(answer: httpx.Response) -> tuple[object, ...]:
+    """What must be equal: all but the correlation id."""
+    text = answer.text.replace(answer.headers["x-request-id"], "ID")
+    value: Any = httpx.Response(200, content=text).json()
+    return answer.status_code, answer.headers["content-type"], value
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
+async def test_both_ways_tell_the_same_of_every_upstream_answer(acme: Acme, version: str | None) -> None:
+    """Ours: there is one judge of results, whichever way a request takes (CAL-1, SRV-1)."""
+    session = None if version is None else await _session(acme, version)
+    for status, content_type, body in ANSWERS:
+        acme.upstream.status, acme.upstream.content_type, acme.upstream.body = status, content_type, body
+        short, long = await _both(acme, {"name": "get_pet", "arguments": {"id": 7}}, session)
+
+        assert _comparable(short) == _comparable(long), (status, content_type, body)
+    assert len(acme.upstream.seen) == 2 * len(ANSWERS)
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+async def test_both_ways_tell_the_same_of_every_call(acme: Acme, version: str | None) -> None:
+    """Ours: errors are the SDK's or read like them, and nothing is sent twice (CAL-2, CAL-3)."""
+    session = None if version is None else await _session(acme, version)
+    for request_id, params in enumerate(CALLS):
+        seen = len(acme.upstream.seen)
+        short, long = await _both(acme, params, session, request_id if request_id % 2 else f"r-{request_id}")
+
+        assert _comparable(short) == _comparable(long), params
+        assert (len(acme.upstream.seen) - seen) in {0, 2}, params
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+async def test_both_ways_tell_the_same_of_a_refusal(acme: Acme, version: str | None) -> None:
+    """Ours: a denied level and a full limit read alike (SAF-2, TEN-3)."""
+    session = None if version is None else await _session(acme, version)
+    policy = {"dangerous": "deny", "limits": {"calls_per_second": 0.001, "burst": 2}}
+    (await acme.gateway.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
+
+    denied = await _both(acme, {"name": "delete_pet", "arguments": {"id": 1}}, session)
+    limited = await _both(acme, {"name": "list_pets"}, session)
+
+    assert _comparable(denied[0]) == _comparable(denied[1])
+    errors = [answer.json()["error"] for answer in limited]
+    for error in errors:
+        assert error["data"].pop("retry_after_s") > 0
+        del error["data"]["correlation_id"]
+    assert errors[0] == errors[1]
+    assert limited[0].status_code == limited[1].status_code
+
+
+def test_only_the_plainest_form_is_recognised() -> None:
+    """Ours: whatever the short way does not know to the last member goes the long way (CAL-1)."""
+    plain: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t"}}
+    odd: tuple[dict[str, Any], ...] = (
+        {"jsonrpc": "1.0"},
+        {"id": None},
+        {"id": True},
+        {"id": 1.5},
+        {"method": "tools/list"},
+        {"params": []},
+        {"params": {"name": 1}},
+        {"params": {"name": "t", "task": {}}},
+        {"params": {"name": "t", "arguments": [1]}},
+        {"more": 1},
+    )
+
+    assert recognises(plain)
+    assert not any(recognises({**plain, **change}) for change in odd)
