@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench lock format clean
+.PHONY: help run test check bench mutate-guards lock format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -32,8 +32,11 @@ check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings
 	@$(BIN)/pyright
 	@$(BIN)/python -m tests.ceilings
 
-bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the table
-	@$(BIN)/python -m benchmarks.run
+bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the tables (ARGS=--write, --quick)
+	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+mutate-guards: $(STAMP) ## Take every guard out in turn; the tests must notice (writes docs/security/guards.md)
+	@$(BIN)/python -m tests.guards --write
 
 format: $(STAMP) ## Format and fix what can be fixed
 	@$(BIN)/ruff check --fix .

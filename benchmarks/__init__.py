@@ -1,1 +1,1 @@
-"""What a call costs: measured side by side with a bare proxy, in one run."""
+"""What a call, a list, an import, a start and a session cost: measured side by side with others, in one run."""

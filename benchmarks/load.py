@@ -1,54 +1,134 @@
-"""A closed loop of one HTTP request over N keep-alive connections: `python -m benchmarks.load`, spoken to over stdin.
+"""A closed loop of HTTP requests over N keep-alive connections, in a process of its own: `python -m benchmarks.load`.
 
-Reads one JSON object {"port", "request" (raw bytes as latin-1), "connections", "calls"} and prints one with the
-latencies in milliseconds. It runs in a process of its own, so that its work is not the server's.
+Each line on stdin is one order, `{"port", "requests" (raw, as latin-1), "connections", "calls", "seconds"}`; each line
+on stdout says what was seen. Every connection goes through the requests in turn, from a place of its own, and sends the
+next one when the last is answered. It stops after so many calls or seconds, whichever comes first, but never within a
+turn through the requests. An answer that is not a success ends it: figures of refused calls would be worthless.
 """
 
 import asyncio
 import json
+import re
 import sys
 import time
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import uvloop
 
-_BOUND_S = 300
+from benchmarks.figures import percentile
+
+_PATIENCE_S = 90
+_CHUNK = 256 * 1024
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-async def _connection(port: int, request: bytes, calls: int, latencies: list[float]) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        for _ in range(calls):
-            started = time.perf_counter()
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            if b" 200 " not in head[:16]:
-                raise SystemExit(f"unexpected answer: {head!r}")
-            length = head.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0]
-            body = await reader.readexactly(int(length))
-            if b'"isError":true' in body or b'"error"' in body[:60]:
-                raise SystemExit(f"an error was answered: {body[:300]!r}")
-            latencies.append((time.perf_counter() - started) * 1000)
-    finally:
-        writer.close()
+@dataclass(slots=True)
+class _Order:
+    """What all connections of one load share."""
+
+    requests: list[bytes]
+    calls: int
+    ends_at: float
+    latencies: list[float] = field(default_factory=list[float])
+    issued: int = 0
+    is_over: bool = False
+
+    def next(self, place: int) -> bytes | None:
+        """The request to send, or None when enough were."""
+        if self.issued and self.issued % len(self.requests) == 0:
+            self.is_over = self.is_over or self.issued >= self.calls or time.perf_counter() > self.ends_at
+        if self.is_over:
+            return None
+        self.issued += 1
+        return self.requests[place % len(self.requests)]
 
 
-async def _run(order: dict[str, Any]) -> dict[str, Any]:
-    latencies: list[float] = []
-    share = order["calls"] // order["connections"]
-    request = order["request"].encode("latin-1")
+class _Connection(asyncio.BufferedProtocol):
+    """One keep-alive connection with one request under way."""
+
+    def __init__(self, order: _Order, place: int) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._order = order
+        self._place = place
+        self._arriving = memoryview(bytearray(_CHUNK))
+        self._buffer = b""
+        self._started = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._send()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._arriving
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._buffer += self._arriving[:nbytes]
+        head_end = self._buffer.find(b"\r\n\r\n")
+        if head_end < 0:
+            return
+        length = _LENGTH.search(self._buffer, 0, head_end)
+        if length is None:
+            self._fail(f"an answer without a length: {self._buffer[:300]!r}")
+            return
+        if len(self._buffer) < head_end + 4 + int(length[1]):
+            return
+        self._order.latencies.append((time.perf_counter() - self._started) * 1000)
+        body = self._buffer[head_end + 4 :]
+        if self._buffer[9:10] != b"2" or b'"isError":true' in body or b'"error":{' in body[:80]:
+            self._fail(f"not a success: {self._buffer[:600]!r}")
+            return
+        self._buffer = b""
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.done.done():
+            self._fail(f"the connection was closed: {exc}")
+
+    def _send(self) -> None:
+        request = self._order.next(self._place)
+        if request is None:
+            self.done.set_result(None)
+            self._transport.close()
+            return
+        self._place += 1
+        self._started = time.perf_counter()
+        self._transport.write(request)
+
+    def _fail(self, reason: str) -> None:
+        if not self.done.done():
+            self.done.set_exception(RuntimeError(reason))
+        self._transport.close()
+
+
+async def run(order: dict[str, Any]) -> dict[str, Any]:
+    """Carry out one order."""
+    requests = [raw.encode("latin-1") for raw in order["requests"]]
     started = time.perf_counter()
-    async with asyncio.timeout(_BOUND_S), asyncio.TaskGroup() as group:
-        for _ in range(order["connections"]):
-            group.create_task(_connection(order["port"], request, share, latencies))
-    latencies.sort()
-    return {
-        "calls": len(latencies),
-        "wall_s": time.perf_counter() - started,
-        "p50_ms": latencies[len(latencies) // 2],
-        "p99_ms": latencies[len(latencies) * 99 // 100],
-    }
+    shared = _Order(requests, order["calls"], started + order["seconds"])
+    loop = asyncio.get_running_loop()
+    connections: list[_Connection] = []
+    async with asyncio.timeout(order["seconds"] + _PATIENCE_S):
+        for number in range(order["connections"]):
+            place = number * len(requests) // order["connections"]
+            protocol = _Connection(shared, place)
+            connections.append(protocol)
+            await loop.create_connection(lambda kept=protocol: kept, "127.0.0.1", order["port"])  # type: ignore[misc]  # a default binds
+        await asyncio.gather(*(connection.done for connection in connections))
+    seen = shared.latencies
+    wall = time.perf_counter() - started
+    return {"calls": len(seen), "wall_s": wall, "p50_ms": percentile(seen, 50), "p99_ms": percentile(seen, 99)}
+
+
+def main() -> None:
+    """Carry out orders until stdin ends."""
+    for line in sys.stdin:
+        try:
+            seen = uvloop.run(run(json.loads(line)))
+        except (OSError, RuntimeError, TimeoutError) as error:
+            seen = {"failed": str(error) or type(error).__name__}
+        print(json.dumps(seen), flush=True)
 
 
 if __name__ == "__main__":
-    print(json.dumps(uvloop.run(_run(json.load(sys.stdin)))))
+    main()

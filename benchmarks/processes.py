@@ -1,20 +1,24 @@
 """Child processes of a measurement: started, waited for, accounted, ended."""
 
-import json
 import os
-import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 _START_S = 60
+_END_S = 30
+_TAIL = 2000
+
+
+class Failed(Exception):
+    """A measurement cannot be made; the message says why."""
 
 
 def free_port() -> int:
@@ -27,54 +31,98 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    arguments: list[str], url: str, environment: dict[str, str] | None = None
+    arguments: list[str],
+    url: str,
+    environment: dict[str, str] | None = None,
+    *,
+    python: str = sys.executable,
 ) -> Generator[subprocess.Popen[bytes]]:
-    """A child that answers at the URL for as long as the block runs."""
-    child = subprocess.Popen(
-        [sys.executable, *arguments], env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL
-    )
-    try:
-        wait_for(url, child)
-        yield child
-    finally:
-        child.send_signal(signal.SIGTERM)
-        child.wait(30)
+    """A child of this Python that answers at the URL for as long as the block runs.
 
-
-def wait_for(url: str, child: subprocess.Popen[bytes]) -> float:
-    """Seconds until the URL answered."""
-    started = time.monotonic()
-    while time.monotonic() - started < _START_S:
-        if child.poll() is not None:
-            raise SystemExit(f"{child.args!r} ended with {child.returncode}")
+    Raises:
+        Failed: it ended or did not answer; the message holds the end of what it printed.
+    """
+    with tempfile.TemporaryFile() as printed:
+        child = subprocess.Popen(
+            [python, *arguments], env={**os.environ, **(environment or {})}, stdout=printed, stderr=subprocess.STDOUT
+        )
         try:
-            with urllib.request.urlopen(url, timeout=2):
-                return time.monotonic() - started
-        except urllib.error.HTTPError:
-            return time.monotonic() - started
-        except OSError:
-            time.sleep(0.01)
-    raise SystemExit(f"{url} did not answer")
+            if not _answers(url, child):
+                printed.seek(0)
+                tail = printed.read()[-_TAIL:].decode(errors="replace")
+                raise Failed(f"{' '.join(arguments[:3])} did not come up: {tail}")
+            yield child
+        finally:
+            end(child)
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Ask the child to end, and see to it that it does."""
+    child.terminate()
+    try:
+        child.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def cpu_ns(pid: int) -> int:
     """Nanoseconds of CPU that all threads of a process have used (Linux scheduler accounting)."""
-    return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    total = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(path.read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that has just ended
+    return total
 
 
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process in MB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def descendants(pid: int) -> list[int]:
+    """The processes below a process."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
+    found: list[int] = []
+    wanted = [pid]
+    while wanted:
+        children = parents.get(wanted.pop(), [])
+        found += children
+        wanted += children
+    return found
 
 
-def load(port: int, request: bytes, *, connections: int, calls: int) -> dict[str, Any]:
-    """What the load generator saw."""
-    order = {"port": port, "request": request.decode("latin-1"), "connections": connections, "calls": calls}
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.load"], input=json.dumps(order).encode(), capture_output=True, check=False
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr.decode())
-    seen: dict[str, Any] = json.loads(done.stdout)
-    return seen
+def memory_mb(pid: int, kind: str) -> float:
+    """One line of `/proc/PID/status` in MB: `VmRSS` is resident now, `VmHWM` the peak; 0 when the process is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(f"{kind}:")), 0.0)
+
+
+def is_python(pid: int) -> bool:
+    """Whether a process runs Python: a worker, and not a server that is a program of its own."""
+    try:
+        return "python" in Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return False
+
+
+def _answers(url: str, child: subprocess.Popen[bytes]) -> bool:
+    """Wait for any answer but 'not ready yet'."""
+    started = time.monotonic()
+    while child.poll() is None and time.monotonic() - started < _START_S:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return True
+        except urllib.error.HTTPError as error:
+            if error.code != 503:
+                return True
+        except OSError:
+            pass
+        time.sleep(0.01)
+    return False

@@ -1,231 +1,122 @@
-"""`make bench`: CPU per call of the gateway beside a bare proxy, start-up time and idle memory, as one table.
+"""`make bench`: what calls, lists, imports, starts and sessions cost, as one Markdown table each.
 
-CPU is what the scheduler billed to the process (all threads), so a busy machine changes it little; targets alternate
-within the run and medians are printed with their spread. Compare ratios, not milliseconds.
+Nothing here passes or fails: figures are printed, and with --write kept in docs/benchmarks.md for the next reader.
 """
 
 import argparse
-import json
-import statistics
-import tempfile
+import os
+import sys
 import time
-import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from benchmarks.processes import cpu_ns, free_port, load, resident_mb, running
+from benchmarks.calls import measure_calls
+from benchmarks.figures import Table
+from benchmarks.imports import DOCUMENTS, measure_imports
+from benchmarks.lists import measure_lists
+from benchmarks.machine import describe_machine
+from benchmarks.measure import Effort, LoadGenerator, load_generator
+from benchmarks.peers import FastMcp, install_fastmcp
+from benchmarks.processes import Failed
+from benchmarks.sessions import measure_sessions
+from benchmarks.starts import measure_starts
 
-OPERATOR = "benchmark-operator-key-of-32-characters"
-MODERN = "2026-07-28"
-HANDSHAKE = "2025-11-25"
-
-
-@dataclass(slots=True)
-class Target:
-    """One way to make the same upstream call."""
-
-    name: str
-    port: int
-    pid: int
-    request: bytes
-    cpu_us: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
-    p50_ms: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
-    p99_ms: dict[int, list[float]] = field(default_factory=dict[int, list[float]])
-
-
-class Admin:
-    """The admin API of the measured gateway."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def send(self, method: str, path: str, body: object = None) -> Any:
-        """One request; the decoded answer."""
-        request = urllib.request.Request(
-            f"{self._url}/admin/v1{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"authorization": f"Bearer {OPERATOR}", "content-type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.loads(answer.read() or b"null")
-
-    def tenant(self, slug: str, document: dict[str, Any]) -> str:
-        """A tenant with the document imported; its key."""
-        self.send("POST", "/tenants", {"slug": slug})
-        self.send("PUT", f"/tenants/{slug}/policy", {"limits": {"calls_per_second": 1e6, "burst": 1_000_000}})
-        self.send("POST", f"/tenants/{slug}/sources", {"name": "bench", "document": document})
-        key: str = self.send("POST", f"/tenants/{slug}/keys", {"name": "bench", "scopes": ["mcp"]})["key"]
-        return key
-
-
-def document(upstream_port: int, tools: int) -> dict[str, Any]:
-    """An OpenAPI document with this many operations; the first is the one that is called."""
-    parameters = [
-        {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
-        {"name": "v", "in": "query", "schema": {"type": "string"}},
-    ]
-    paths = {
-        path: {"get": {"operationId": name, "parameters": parameters, "responses": {"200": {"description": "ok"}}}}
-        for path, name in [
-            ("/pets/{id}", "get_pet"),
-            *((f"/s{number}/things/{{id}}", f"list_things_{number:04}") for number in range(tools - 1)),
-        ]
-    }
-    server = {"url": f"http://127.0.0.1:{upstream_port}"}
-    return {"openapi": "3.1.0", "info": {"title": "bench", "version": "1"}, "servers": [server], "paths": paths}
-
-
-def post(path: str, body: object, headers: dict[str, str]) -> bytes:
-    """A raw HTTP request."""
-    raw = json.dumps(body).encode()
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
-    return f"{head}{lines}content-length: {len(raw)}\r\n\r\n".encode() + raw
-
-
-def call(key: str, slug: str, session: str | None = None) -> bytes:
-    """A tools/call in 2026-07-28, or in a session of the handshake era."""
-    params: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7, "v": "1"}}
-    headers = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
-    if session is None:
-        meta: dict[str, Any] = {"protocolVersion": MODERN, "clientCapabilities": {}}
-        params["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()}
-        headers |= {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "get_pet"}
-    else:
-        headers |= {"mcp-protocol-version": HANDSHAKE, "mcp-session-id": session}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return post(f"/t/{slug}/mcp", body, headers)
-
-
-def open_session(url: str, slug: str, key: str) -> str:
-    """The id of a new session of the handshake era."""
-    params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-    request = urllib.request.Request(
-        f"{url}/t/{slug}/mcp",
-        data=json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode(),
-        headers={
-            "authorization": f"Bearer {key}",
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-        },
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        session: str = answer.headers["mcp-session-id"]
-        return session
-
-
-def measure(targets: list[Target], *, connections: int, calls: int, rounds: int) -> None:
-    """Load each target in turn, several times."""
-    for _ in range(rounds):
-        for target in targets:
-            load(target.port, target.request, connections=connections, calls=connections * 20)
-            before = cpu_ns(target.pid)
-            seen = load(target.port, target.request, connections=connections, calls=calls)
-            target.cpu_us.setdefault(connections, []).append((cpu_ns(target.pid) - before) / seen["calls"] / 1000)
-            target.p50_ms.setdefault(connections, []).append(seen["p50_ms"])
-            target.p99_ms.setdefault(connections, []).append(seen["p99_ms"])
-
-
-def table(targets: list[Target], limit: Target, concurrencies: list[int]) -> list[str]:
-    """The figures as Markdown rows."""
-    rows = [
-        "| target | connections | CPU per call, µs (spread) | ratio to the proxy | p50 ms | p99 ms |",
-        "|---|---|---|---|---|---|",
-    ]
-    for connections in concurrencies:
-        floor = statistics.median(limit.cpu_us[connections])
-        for target in targets:
-            seen = target.cpu_us[connections]
-            middle = statistics.median(seen)
-            p50, p99 = statistics.median(target.p50_ms[connections]), statistics.median(target.p99_ms[connections])
-            rows.append(
-                f"| {target.name} | {connections} | {middle:.0f} ({min(seen):.0f}–{max(seen):.0f}) "
-                f"| {middle / floor:.2f} | {p50:.2f} | {p99:.2f} |"
-            )
-    return rows
-
-
-def timed_start(data_dir: Path, upstream_port: int) -> tuple[float, float]:
-    """Seconds from start to ready with data present, and resident MB when idle."""
-    port = free_port()
-    started = time.monotonic()
-    with _gateway(data_dir, port, upstream_port) as child:
-        return time.monotonic() - started, resident_mb(child.pid)
-
-
-def _gateway(data_dir: Path, port: int, upstream_port: int) -> Any:
-    environment = {
-        "GATEWAY_OPERATOR_KEY": OPERATOR,
-        "GATEWAY_EGRESS_ALLOW": f"127.0.0.1:{upstream_port}",
-        "GATEWAY_LOG_LEVEL": "warning",
-    }
-    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
-    return running(arguments, f"http://127.0.0.1:{port}/readyz", environment)
-
-
-def calls_table(
-    url: str, child_pid: int, ports: dict[str, int], pids: dict[str, int], options: argparse.Namespace
-) -> list[str]:
-    """CPU per call of every target."""
-    admin = Admin(url)
-    port = ports["gateway"]
-    limit = Target("bare Starlette + aiohttp proxy", ports["proxy"], pids["proxy"], post("/", {}, {}))
-    direct = Target(
-        "the upstream itself",
-        ports["upstream"],
-        pids["upstream"],
-        b"GET /pets/7?v=1 HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n",
-    )
-    targets = [direct, limit]
-    build: Callable[[int], str] = lambda tools: admin.tenant(f"tools-{tools}", document(ports["upstream"], tools))  # noqa: E731
-    for tools in (1, 1000):
-        key, slug = build(tools), f"tools-{tools}"
-        targets.append(Target(f"gateway, 2026-07-28, {tools} tools", port, child_pid, call(key, slug)))
-        session = open_session(url, slug, key)
-        targets.append(
-            Target(f"gateway, {HANDSHAKE} session, {tools} tools", port, child_pid, call(key, slug, session))
-        )
-    for connections in options.connections:
-        measure(targets, connections=connections, calls=options.calls, rounds=options.rounds)
-    return table(targets, limit, options.connections)
+PARTS = ("calls", "lists", "imports", "start", "sessions")
+DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+_FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
+_QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
+_PEER_S = 60.0
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=int, nargs="+", default=[1, 16])
-    parser.add_argument("--write", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gwb") as folder:
-        ports = {name: free_port() for name in ("upstream", "proxy", "gateway")}
-        url = f"http://127.0.0.1:{ports['gateway']}"
-        data_dir = Path(folder)
-        upstream, proxy = (
-            ["-m", "benchmarks.targets", "upstream", str(ports["upstream"])],
-            ["-m", "benchmarks.targets", "proxy", str(ports["proxy"]), str(ports["upstream"])],
-        )
-        with (
-            running(upstream, f"http://127.0.0.1:{ports['upstream']}/pets/7") as first,
-            running(proxy, f"http://127.0.0.1:{ports['proxy']}/") as second,
-        ):
-            with _gateway(data_dir, ports["gateway"], ports["upstream"]) as child:
-                pids = {"upstream": first.pid, "proxy": second.pid}
-                rows = calls_table(url, child.pid, ports, pids, options)
-            starts = [timed_start(data_dir, ports["upstream"]) for _ in range(3)]
-    seconds, memory = statistics.median(start for start, _ in starts), statistics.median(used for _, used in starts)
-    rows += [
-        "",
-        f"Start to ready with embedded servers, data present: {seconds:.1f} s. Idle memory: {memory:.0f} MB resident.",
-    ]
-    text = "\n".join(rows)
-    print(text)
+    """Measure, print, and write if asked to."""
+    options = _options()
+    loaded, started = os.getloadavg()[0], time.monotonic()
+    fastmcp = install_fastmcp(options.venv_dir) if set(options.only) & {"calls", "lists", "imports"} else None
+    tables: list[Table] = []
+    with load_generator() as generator:
+        for name, measure in _parts(options, generator, fastmcp).items():
+            if name in options.only:
+                print(f"measuring {name} …", file=sys.stderr)
+                tables.append(_tried(name, measure))
+                print(tables[-1].render(), end="\n\n", flush=True)
+    facts = describe_machine(loaded, fastmcp.version if fastmcp else None)
+    facts.append(f"The run took {time.monotonic() - started:.0f} s.")
+    print("\n".join(f"- {fact}" for fact in facts))
     if options.write:
-        options.write.write_text(f"# Benchmarks\n\nWritten by `make bench`.\n\n{text}\n")
+        DOCUMENT.write_text(render(tables, facts, " ".join(_shown(sys.argv[1:]))))
+
+
+def render(tables: list[Table], facts: list[str], arguments: str) -> str:
+    """The whole document."""
+    command = f"python -m benchmarks.run {arguments}".strip()
+    head = (
+        f"# Benchmarks\n\nWritten by `{command}` on {time.strftime('%Y-%m-%d', time.gmtime())}; do not edit. "
+        "`make bench` prints the same. Compare CPU and ratios; times depend on what else the machine did."
+    )
+    machine = "## Machine\n\n" + "\n".join(f"- {fact}" for fact in facts)
+    return "\n\n".join([head, machine, *(table.render() for table in tables)]) + "\n"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("--only", type=_names, default=PARTS, help=f"parts, comma-separated: {','.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="one short round with fewer tenants and documents")
+    parser.add_argument("--calls", type=int, help=f"calls per measurement (default {_FULL.calls})")
+    parser.add_argument("--rounds", type=int, help=f"rounds over all targets (default {_FULL.rounds})")
+    parser.add_argument("--seconds", type=float, help="longest time of one measurement: slow targets make fewer calls")
+    parser.add_argument("--venv-dir", type=Path, default=Path(".benchmarks/fastmcp"), help="FastMCP's environment")
+    parser.add_argument("--write", action="store_true", help="also write docs/benchmarks.md (needs all parts)")
+    options = parser.parse_args()
+    if options.write and set(options.only) != set(PARTS):
+        parser.error("--write needs all parts: the document would lose the others")
+    return options
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := set(names) - set(PARTS):
+        raise argparse.ArgumentTypeError(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    return names
+
+
+def _parts(
+    options: argparse.Namespace, generator: LoadGenerator, fastmcp: FastMcp | None
+) -> dict[str, Callable[[], Table]]:
+    usual = _QUICK if options.quick else _FULL
+    tenants = 10 if options.quick else 100
+    documents = list(DOCUMENTS)[: 2 if options.quick else None]
+    effort = Effort(
+        calls=options.calls or usual.calls,
+        seconds=options.seconds or usual.seconds,
+        peer_seconds=usual.peer_seconds,
+        rounds=options.rounds or usual.rounds,
+    )
+    return {
+        "calls": lambda: measure_calls(generator, effort, fastmcp, tenants=tenants),
+        "lists": lambda: measure_lists(generator, effort, fastmcp),
+        "imports": lambda: measure_imports(documents, min(effort.rounds, 2), fastmcp, peer_seconds=_PEER_S),
+        "start": lambda: measure_starts(effort.rounds),
+        "sessions": lambda: measure_sessions(effort.rounds),
+    }
+
+
+def _tried(name: str, measure: Callable[[], Table]) -> Table:
+    try:
+        return measure()
+    except Failed as failed:
+        sys.exit(f"{name}: {failed}")
+
+
+def _shown(arguments: list[str]) -> list[str]:
+    """The arguments without the one that is a path of this machine."""
+    shown: list[str] = []
+    skip = False
+    for argument in arguments:
+        if not skip and not argument.startswith("--venv-dir"):
+            shown.append(argument)
+        skip = argument == "--venv-dir"
+    return shown
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.findings import Finding, Verdict
 from gateway.domain.keys import Key, MintedKey, Scope
 from gateway.domain.policy import Decision, Limits, Policy, Safety
 from gateway.domain.sources import Exposure, ImportReport, Source, Status
@@ -323,6 +324,27 @@ class Problem(BaseModel):
     errors: Sequence[FaultShown] | None = None
     conflicts: Sequence[ConflictShown] | None = None
     suggested_prefix: str | None = None
+
+
+class FindingShown(Shown):
+    """One thing that was looked at."""
+
+    check: Annotated[str, Field(description="What was looked at; stable.")]
+    status: Verdict
+    detail: str
+    mend: Annotated[str, Field(description="What to do about it; empty when there is nothing to do.")]
+
+    @classmethod
+    def of(cls, finding: Finding) -> Self:
+        """The finding as it is shown."""
+        return cls(check=finding.check, status=finding.status, detail=finding.detail, mend=finding.mend)
+
+
+class Examined(Shown):
+    """What an examination of the installation found."""
+
+    status: Annotated[Verdict, Field(description="The worst of the findings.")]
+    findings: Sequence[FindingShown]
 
 
 class TenantPage(Page[TenantShown]):

@@ -22,7 +22,8 @@ DOCUMENT = "/openapi.json"
 _REFERENCE = "#/components/schemas/{model}"
 _ABOUT = """Tenants, keys, sources, tools, policy and audit.
 
-Every refusal is a problem document (RFC 9457); a method that a path does not have is 405. What is not the caller's
+Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
+slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
 one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required."""
 _OWN: Json = {
@@ -142,7 +143,7 @@ def _is_conditional(route: Route) -> bool:
 
 
 def _tag(route: Route) -> str:
-    return next((word for word in route.path.split("/")[3:4]), "tenants")
+    return next((word for word in route.path.split("/")[3:4]), route.path.split("/")[1])
 
 
 def _reference(model: type[BaseModel]) -> Json:

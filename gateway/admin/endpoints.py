@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from gateway.admin.forms import read_body, read_query
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.catalog.catalog import Author, Catalog
+from gateway.catalog.doctor import Doctor
 from gateway.catalog.versions import Expected
 from gateway.domain.identifiers import TenantId
 from gateway.domain.keys import Scope
@@ -66,6 +67,7 @@ class Admin:
 
     catalog: Catalog
     cursors: Cursors
+    doctor: Doctor
 
 
 Handle = Callable[[Admin, Call[B, Q]], Awaitable[Answer]]
@@ -163,7 +165,7 @@ class Endpoint(Generic[B, Q]):
             InvalidBody: the body or the query has not the documented form.
         """
         query = read_query(received.query, self.query)
-        body = await read_body(received.body, self.body)
+        body = await read_body(received.body, self.body, workers=admin.catalog.workers)
         call = Call(
             tenant=received.tenant,
             by=received.by,

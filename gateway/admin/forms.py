@@ -1,17 +1,21 @@
 """How bytes and query strings become valid models, and what is wrong with those that do not."""
 
+import json
 from collections.abc import Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.admin.schemas import Asked, NoBody, Sent
+from gateway.admin.splitter import COMMAND
+from gateway.catalog.workers import Workers
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
 
 _LARGE = 256 * 1024
+_VERY_LARGE = 1024 * 1024
 _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
 """Pydantic's word for the branch of an optional field that is only there for its absence."""
@@ -20,15 +24,19 @@ B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
 
 
-async def read_body(raw: bytes, model: type[B]) -> B:
-    """The body as its model; a large one is parsed in a thread.
+async def read_body(raw: bytes, model: type[B], *, workers: Workers) -> B:
+    """The body as its model; a large one is parsed in a thread, a very large one in a process.
 
     Raises:
         InvalidBody: it is no JSON or has not the documented form.
+        DocumentTooLarge: reading it takes more time or memory than it may.
     """
     if model is NoBody and not raw.strip():
         return model()
-    content = await anyio.to_thread.run_sync(load_json, raw) if len(raw) > _LARGE else load_json(raw)
+    if len(raw) > _VERY_LARGE:
+        content = await _split(raw, workers)
+    else:
+        content = await anyio.to_thread.run_sync(load_json, raw) if len(raw) > _LARGE else load_json(raw)
     if not isinstance(content, dict):
         raise InvalidBody("the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")])
     try:
@@ -36,6 +44,21 @@ async def read_body(raw: bytes, model: type[B]) -> B:
     except ValidationError as error:
         faults = _faults(error, model, cast("object", content))
         raise InvalidBody(_sentence("the body", faults), faults=faults) from None
+
+
+async def _split(raw: bytes, workers: Workers) -> object:
+    """The content of the body, with its document as bytes."""
+    answer = await workers.ask(raw, command=COMMAND)
+    if answer.rest is None:
+        raise InvalidBody("the body cannot be read")
+    content: dict[str, Any] = json.loads(answer.rest.fields)
+    if answer.rest.place:
+        *way, last = answer.rest.place
+        holder = content
+        for key in way:
+            holder = holder[key]
+        holder[last] = answer.document or b""
+    return content
 
 
 def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:

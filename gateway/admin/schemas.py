@@ -67,6 +67,8 @@ def _check_secret(value: str) -> str:
 
 Absent = SkipJsonSchema[None]
 """The value of a field that was not sent; the field itself is never null."""
+CutOut = SkipJsonSchema[bytes]
+"""A text or object that was taken out of a very large body before it was read; JSON itself has no bytes."""
 GIVEN = BeforeValidator(_refuse_null)
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
@@ -186,19 +188,38 @@ Credentials = Annotated[
 ]
 
 
+class ArchiveObject(Sent):
+    """A document of several files that refer to each other by relative paths: zip, tar or tar.gz."""
+
+    base64: Annotated[str | CutOut, Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})]
+    entry: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="The path of the outermost file; default: the one OpenAPI document nearest to the root.",
+        ),
+    ] = None
+
+
 class SourceOptions(Sent):
     """A document and how it becomes tools."""
 
     document: Annotated[
-        dict[str, object] | str | None,
+        dict[str, object] | str | CutOut | None,
         Field(description="The OpenAPI document: an object, or its JSON or YAML as text."),
     ] = None
     url: Annotated[Url | None, Field(description="Where to fetch the document.")] = None
+    archive: Annotated[ArchiveObject | None, Field(description="The files that make the document.")] = None
     base_url: Annotated[Url | None, Field(description="Instead of the servers the document names.")] = None
     prefix: Annotated[Prefix | None, Field()] = None
     expose: Annotated[Exposure, Field(strict=False, description="Only `tools` so far.")] = Exposure.TOOLS
     credentials: Annotated[Credentials | None, Field()] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+
+
+def _origins(sent: SourceOptions) -> int:
+    return sum(origin is not None for origin in (sent.document, sent.url, sent.archive))
 
 
 class SourceReplace(SourceOptions):
@@ -209,8 +230,8 @@ class SourceReplace(SourceOptions):
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
-        if (self.document is None) == (self.url is None):
-            raise ValueError("needs exactly one of document and url")
+        if _origins(self) != 1:
+            raise ValueError("needs exactly one of document, url and archive")
         return self
 
 
@@ -228,8 +249,8 @@ class SourceUpdate(SourceOptions):
 
     @model_validator(mode="after")
     def _check_origin(self) -> Self:
-        if self.document is not None and self.url is not None:
-            raise ValueError("needs at most one of document and url")
+        if _origins(self) > 1:
+            raise ValueError("needs at most one of document, url and archive")
         return self
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
+import anyio.to_thread
+
 from gateway.admin.answers import ImportTried, ReportShown, SourceChanged, SourceImported, SourcePage, SourceShown
 from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.pages import read_page
@@ -24,6 +26,7 @@ from gateway.catalog import imports, sources
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
 from gateway.catalog.versions import tag_of
+from gateway.catalog.workers import Archive
 from gateway.domain.requests import Credential
 from gateway.domain.sources import Source
 
@@ -41,7 +44,7 @@ async def create_source(admin: Admin, call: Call[SourceCreate, NoQuery]) -> Answ
     draft = _revise(body, SourceDraft(name=body.name), fields=SourceCreate.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/sources/{quote(body.name)}"
-    return _imported(imported, body.name, status=201, location=location)
+    return await _imported(imported, body.name, status=201, location=location)
 
 
 async def get_source(admin: Admin, call: Plain) -> Answer:
@@ -78,7 +81,7 @@ async def _update(
     name = call.path["name"]
     revise = partial(_revise, call.body, fields=fields)
     imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
-    return _imported(imported, name)
+    return await _imported(imported, name)
 
 
 def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:
@@ -87,6 +90,7 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         draft,
         document=body.document,
         url=body.url,
+        archive=None if body.archive is None else Archive(base64=body.archive.base64, entry=body.archive.entry),
         base_url=body.base_url if "base_url" in fields else draft.base_url,
         prefix=body.prefix if "prefix" in fields else draft.prefix,
         expose=body.expose if "expose" in fields else draft.expose,
@@ -112,15 +116,17 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credentia
             return Credential(username=username, value=password)
 
 
-def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> Answer:
+async def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> Answer:
+    content = await anyio.to_thread.run_sync(_show, imported, name)
     if imported.source is None:
-        return Answer(content=ImportTried(name=name, report=ReportShown.of(imported.report)))
-    return Answer(
-        status=status,
-        content=SourceImported.with_report(imported.source, imported.report),
-        tag=tag_of(imported.source),
-        location=location,
-    )
+        return Answer(content=content)
+    return Answer(status=status, content=content, tag=tag_of(imported.source), location=location)
+
+
+def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
+    if imported.source is None:
+        return ImportTried(name=name, report=ReportShown.of(imported.report))
+    return SourceImported.with_report(imported.source, imported.report)
 
 
 def _name(source: Source) -> str:

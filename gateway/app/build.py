@@ -11,6 +11,7 @@ from starlette.routing import Mount
 
 from gateway.admin.routes import admin_routes
 from gateway.app.events import Events
+from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
 from gateway.app.readiness import Readiness
 from gateway.app.stored_keys import StoredKeys
@@ -19,6 +20,7 @@ from gateway.bus.bus import Bus
 from gateway.bus.sessions import Sessions
 from gateway.calls.run import Calls
 from gateway.catalog.catalog import Catalog
+from gateway.catalog.doctor import Doctor
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.connections.connections import REPAIR_S, Connections
@@ -91,7 +93,10 @@ def build_app(settings: Settings, *, addresses: Addresses, keys: Keys, readiness
     checks = (("database", store.check), ("redis", bus.check))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining)
     tenants = Middleware(Doorway, prefix="/t/", to=face.endpoint)
-    admin = Mount("/admin/v1", routes=admin_routes(catalog, credentials))
+    doctor = Doctor(
+        describe_installation(settings, keys, database_url=addresses.database_url, redis_url=addresses.redis_url)
+    )
+    admin = Mount("/admin/v1", routes=admin_routes(catalog, credentials, doctor))
     return Starlette(
         routes=[*probes, admin],
         middleware=[_edge(settings), tenants],

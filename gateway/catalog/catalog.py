@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 import structlog
 
+from gateway.catalog.workers import Workers
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller
@@ -24,7 +25,6 @@ log = structlog.get_logger(__name__)
 
 
 _PUBLISH_S = 2.0
-_COMPILES_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Catalog:
     cursor_key: bytes
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
-    compiling: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_COMPILES_AT_ONCE))
+    workers: Workers = field(default_factory=Workers)
 
 
 @dataclass(slots=True, kw_only=True)

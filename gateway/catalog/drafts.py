@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gateway.catalog.compiling import Content
+from gateway.catalog.compiling import Content, Origin
+from gateway.catalog.workers import Archive
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.requests import Credential
 from gateway.domain.sources import Compilation, Exposure, ImportReport, Source, Status, StoredOperation
@@ -18,17 +19,23 @@ _MAX_TITLE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDraft:
-    """What is wanted of an import; without document and URL the stored document is compiled again."""
+    """What is wanted of an import; without document, URL and archive the stored document is compiled again."""
 
     name: str
-    document: Mapping[str, object] | str | None = None
+    document: Mapping[str, object] | str | bytes | None = None
     url: str | None = None
+    archive: Archive | None = None
     base_url: str | None = None
     prefix: str | None = None
     expose: Exposure = Exposure.TOOLS
     credentials: Mapping[str, Credential] | None = None
     """None keeps what is stored."""
     dry_run: bool = False
+
+    @property
+    def origin(self) -> Origin:
+        """Where its document comes from."""
+        return Origin(document=self.document, url=self.url, archive=self.archive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,16 +29,15 @@ from gateway.catalog.sources import find_source
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.policy import Policy
-from gateway.domain.sources import (
-    ImportReport,
-    Source,
-)
+from gateway.domain.sources import Compilation, ImportReport, Source
 from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken
 from gateway.openapi.compile import ImportOptions
 from gateway.store import operations, policies, secrets, sources
 from gateway.store.engine import Db
 
 _OWN_ORIGIN = "source:"
+_ROWS_AT_ONCE = 100
+"""Rows are prepared without a pause, so their number is bounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, 
         FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
     """
     check_exposure(draft)
-    content = await read_content(catalog, document=draft.document, url=draft.url)
+    content = await read_content(catalog, draft.origin)
     ready = await _compile(catalog, draft, content, known_names={}, source=new_source_id())
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
@@ -101,8 +100,8 @@ async def update_source(
     draft = revise(draft_of(current))
     check_exposure(draft)
     content = Content(document=stored or b"", url=current.url)
-    if draft.document is not None or draft.url is not None:
-        content = await read_content(catalog, document=draft.document, url=draft.url)
+    if not draft.origin.is_stored:
+        content = await read_content(catalog, draft.origin)
     kept: Mapping[str, str] = names if draft.prefix == current.prefix else {}
     ready = await _compile(catalog, draft, content, known_names=kept, source=current.id)
     return await _replace(tenant, catalog, ready, current, by=by)
@@ -132,7 +131,7 @@ async def _compile(
     options = ImportOptions(
         base_url=draft.base_url, prefix=draft.prefix, document_url=content.url, known_names=known_names
     )
-    compilation = await compile_source(catalog, content, options)
+    content, compilation = await compile_source(catalog, content, options)
     check_credentials(draft.credentials or {}, compilation)
     stored = await anyio.to_thread.run_sync(encode_operations, source, compilation)
     return PreparedImport(draft=draft, content=content, compilation=compilation, source=source, operations=stored)
@@ -146,7 +145,11 @@ async def _check(tenant: TenantId, db: Db, ready: PreparedImport, *, own: Source
     policy = await policies.get(tenant, db)
     refuse_taken(ready.compilation, owners, source=ready.draft.name)
     _check_room(policy, len(owners), len(ready.compilation.operations))
-    return clean_report(judge_policy(ready.compilation, policy))
+    return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
+
+
+def _report(compilation: Compilation, policy: Policy) -> ImportReport:
+    return clean_report(judge_policy(compilation, policy))
 
 
 async def _store(
@@ -158,9 +161,10 @@ async def _store(
         source=source.id,
         number=source.active_version,
         document=ready.content.document,
-        report=encode_report(report),
+        report=await anyio.to_thread.run_sync(encode_report, report),
     )
-    await operations.insert_all(tenant, db, ready.operations)
+    for start in range(0, len(ready.operations), _ROWS_AT_ONCE):
+        await operations.insert_all(tenant, db, ready.operations[start : start + _ROWS_AT_ONCE])
     if ready.draft.credentials is None:
         return
     await secrets.remove_all(tenant, db, source.id)

@@ -1,42 +1,62 @@
-"""What a person names as SPEC: a file, standard input or a URL, as the field of an import request."""
+"""What a person names as SPEC: a file, an archive, standard input or a URL, as the field of an import request."""
 
+import base64
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject
 
 _LIMIT = 32 * 1024 * 1024
+_LARGEST_ARCHIVE = 23 * 1024 * 1024
+"""As base64 it has to fit into a request."""
 _STANDARD_INPUT = "-"
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
+_TAR_MAGIC = b"ustar"
+_TAR_MAGIC_AT = 257
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document as it goes into an import request: its text, or the URL the gateway fetches it from."""
+    """A document as it goes into an import request: its text, its archive, or the URL the gateway fetches it from."""
 
     name: str
     text: str | None = None
     url: str | None = None
+    archive: bytes | None = None
+    entry: str | None = None
 
-    def fields(self) -> dict[str, str]:
+    def fields(self) -> JsonObject:
         """The field of the request that carries it."""
-        return {"url": self.url} if self.url is not None else {"document": self.text or ""}
+        if self.url is not None:
+            return {"url": self.url}
+        if self.archive is not None:
+            entry: JsonObject = {} if self.entry is None else {"entry": self.entry}
+            return {"archive": {"base64": base64.b64encode(self.archive).decode("ascii"), **entry}}
+        return {"document": self.text or ""}
 
 
-def read_document(spec: str) -> Document:
+def read_document(spec: str, *, entry: str | None = None) -> Document:
     """The document that SPEC names; a URL is left to the gateway, whose door out is guarded.
 
+    `entry` names the outermost file of an archive.
+
     Raises:
-        Failure: it cannot be read, is too large, or is no text.
+        Failure: it cannot be read, is too large, or is neither text nor an archive, or has no `entry`.
     """
     if spec.lower().startswith(("http://", "https://")):
-        return Document(name=spec, url=spec)
-    if spec == _STANDARD_INPUT:
-        return Document(name="standard input", text=_decode("standard input", sys.stdin.buffer.read(_LIMIT + 1)))
-    return Document(name=spec, text=_decode(spec, _read(Path(spec))))
+        found = Document(name=spec, url=spec)
+    elif spec == _STANDARD_INPUT:
+        found = _document("standard input", sys.stdin.buffer.read(_LIMIT + 1))
+    else:
+        found = _document(spec, _read(Path(spec)))
+    if entry is not None and found.archive is None:
+        raise Failure(f"--entry is for archives; {found.name} is none", Exit.USAGE)
+    return replace(found, entry=entry)
 
 
 def source_name(spec: str) -> str:
@@ -53,9 +73,15 @@ def _read(path: Path) -> bytes:
         raise Failure(f"cannot read {path}: {error.strerror or error}", Exit.USAGE) from None
 
 
+def _document(name: str, raw: bytes) -> Document:
+    is_archive = raw.startswith(_ARCHIVES) or raw[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
+    limit = _LARGEST_ARCHIVE if is_archive else _LIMIT
+    if len(raw) > limit:
+        raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", Exit.FAILED)
+    return Document(name=name, archive=raw) if is_archive else Document(name=name, text=_decode(name, raw))
+
+
 def _decode(name: str, raw: bytes) -> str:
-    if len(raw) > _LIMIT:
-        raise Failure(f"{name} has more than {_LIMIT // 1024 // 1024} MiB", Exit.FAILED)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -48,6 +48,7 @@ class Upload:
 base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
 prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
 expose_option = click.option("--expose", type=click.Choice([form.value for form in Exposure]), help="Default: tools.")
+entry_option = click.option("--entry", metavar="PATH", help="The outermost file of an archive, if it is not clear.")
 credential_option = click.option(
     "--credential",
     "credentials",

@@ -15,6 +15,7 @@ from gateway.cli.imports import (
     Upload,
     base_url_option,
     credential_option,
+    entry_option,
     expose_option,
     import_fields,
     login_option,
@@ -65,6 +66,7 @@ def show_source(desk: Desk, name: str) -> None:
 @source.command("add")
 @click.argument("name")
 @click.argument("spec")
+@entry_option
 @base_url_option
 @prefix_option
 @expose_option
@@ -72,12 +74,17 @@ def show_source(desk: Desk, name: str) -> None:
 @login_option
 @click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
 @at_tenant
-def add_source(desk: Desk, name: str, spec: str, dry_run: bool, **options: Unpack[ImportOptions]) -> None:
-    """Import SPEC (a path, a URL, or - for standard input) as source NAME."""
+def add_source(
+    desk: Desk, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportOptions]
+) -> None:
+    """Import SPEC (a path, a URL, or - for standard input) as source NAME.
+
+    A document of several files is given as a zip, tar or tar.gz of them.
+    """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
     with Progress(is_silent=desk.as_json) as progress:
         progress.stage(f"Reading {spec}")
-        document = read_document(spec)
+        document = read_document(spec, entry=entry)
         request = Upload(method="POST", path=desk.tenant_path(_NOUN), body=body, document=document)
         answer = upload(desk.admin, progress, request)
     desk.show(answer, lambda: _render_import(answer, name, "would be" if dry_run else "is"))
@@ -86,22 +93,24 @@ def add_source(desk: Desk, name: str, spec: str, dry_run: bool, **options: Unpac
 @source.command("update")
 @click.argument("name")
 @click.argument("spec", required=False)
+@entry_option
 @base_url_option
 @prefix_option
 @expose_option
 @credential_option
 @login_option
 @at_tenant
-def update_source(desk: Desk, name: str, spec: str | None, **options: Unpack[ImportOptions]) -> None:
+def update_source(desk: Desk, name: str, spec: str | None, entry: str | None, **options: Unpack[ImportOptions]) -> None:
     """Change a source: another document in SPEC, other options, other credentials."""
     wanted = import_fields(options)
     path = desk.tenant_path(_NOUN, name)
     if spec is not None:
-        answer = _replace(desk, path, spec, wanted)
-    elif wanted:
+        answer = _replace(desk, path, (spec, entry), wanted)
+    elif wanted and entry is None:
         answer = desk.admin.send("PATCH", path, wanted)
     else:
-        raise Failure("nothing to change: give SPEC or an option", Exit.USAGE)
+        reason = "nothing to change: give SPEC or an option" if entry is None else "--entry needs SPEC"
+        raise Failure(reason, Exit.USAGE)
     desk.show(answer, lambda: _render_import(answer, name, "is") if "report" in answer else _describe(answer))
 
 
@@ -125,11 +134,12 @@ def delete_source(desk: Desk, name: str, yes: bool) -> None:
     desk.show({"deleted": name}, lambda: f"deleted {name}")
 
 
-def _replace(desk: Desk, path: str, spec: str, wanted: JsonObject) -> JsonObject:
+def _replace(desk: Desk, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
     """Import another document under the options the source has, where no other is given."""
+    spec, entry = named
     with Progress(is_silent=desk.as_json) as progress:
         progress.stage(f"Reading {spec}")
-        document = read_document(spec)
+        document = read_document(spec, entry=entry)
         current, tag = desk.admin.get_with_tag(path)
         kept = {name: current[name] for name in REPLACED if current.get(name) is not None}
         request = Upload(method="PUT", path=path, body=kept | wanted, document=document, if_match=tag)

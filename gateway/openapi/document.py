@@ -41,7 +41,7 @@ def read_document(raw: bytes | Mapping[str, object]) -> Document:
         InvalidDocument: it is no OpenAPI document; faults have a pointer, or line and column.
         DocumentTooLarge: it is larger or deeper than a document may be.
     """
-    tree = _parse(raw if isinstance(raw, bytes) else _encode(raw))
+    tree = read_tree(raw if isinstance(raw, bytes) else _encode(raw))
     root = as_object(tree)
     if root is None:
         raise _wrong("", "the outermost value has to be an object")
@@ -58,7 +58,13 @@ def _encode(raw: Mapping[str, object]) -> bytes:
         raise InvalidDocument(f"The document is no JSON object: {error}.") from error
 
 
-def _parse(raw: bytes) -> object:
+def read_tree(raw: bytes) -> object:
+    """What a JSON or YAML text says, whatever it is.
+
+    Raises:
+        InvalidDocument: it is neither; a fault has line and column.
+        DocumentTooLarge: it is larger or deeper than a document may be.
+    """
     if len(raw) > LARGEST:
         raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
     text = _decode(raw)

@@ -54,7 +54,7 @@ def list_operations(
         except Unusable as unusable:
             remarks.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
             continue
-        for operation in _operations(path, item, dialect):
+        for operation in _operations(path, item, references, dialect):
             found.setdefault(operation.identity, operation)
         if len(found) > MOST_OPERATIONS:
             raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
@@ -71,23 +71,31 @@ def _resolve(node: object, references: References) -> Object:
     return {**references.follow(item, "the path item"), **beside}
 
 
-def _operations(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[Operation]:
+def _operations(path: str, item: Object, references: References, dialect: tuple[int, int]) -> Iterator[Operation]:
+    for method, value, where in _methods(path, item, dialect):
+        node, refusal = _follow(value, references)
+        yield _operation(method, path, item, node, where, refusal)
+
+
+def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tuple[str, object, str]]:
     has_more = dialect >= (3, 2)
     for key, value in item.items():
         if key in _METHODS or (key == "query" and has_more):
-            yield _operation(key.upper(), path, item, value, point("paths", path, key))
+            yield key.upper(), value, point("paths", path, key)
         elif key == "additionalOperations" and has_more:
             for method, node in (as_object(value) or NOTHING).items():
-                yield _operation(method, path, item, node, point("paths", path, key, method))
+                yield method, node, point("paths", path, key, method)
 
 
-def _operation(method: str, path: str, item: Object, value: object, where: str) -> Operation:
-    node = as_object(value)
-    refusal = None
-    if node is None:
-        refusal = "the operation is not an object"
-    elif not _TOKEN.fullmatch(method) or method.upper() == "CONNECT":
+def _follow(value: object, references: References) -> tuple[Object, str | None]:
+    """The operation, also where somebody put a reference in its place, and why there is none."""
+    try:
+        return references.follow(value, "the operation"), None
+    except Unusable as unusable:
+        return NOTHING, unusable.reason
+
+
+def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:
+    if refusal is None and (not _TOKEN.fullmatch(method) or method.upper() == "CONNECT"):
         refusal = "its method cannot be sent"
-    return Operation(
-        method=clean_text(method), path=path, item=item, node=node or NOTHING, where=where, refusal=refusal
-    )
+    return Operation(method=clean_text(method), path=path, item=item, node=node, where=where, refusal=refusal)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
 from gateway.domain.plans import Location, ParameterPlan, Style
 from gateway.openapi.components import Components
 from gateway.openapi.media import concrete, essence, is_json, is_media_type
@@ -12,24 +13,6 @@ from gateway.openapi.schemas import Translated
 from gateway.openapi.shapes import Object, Unusable, as_object, clean_text, is_true_at, quote_text, text_at
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_IGNORED_HEADERS = frozenset(("accept", "content-type", "authorization"))
-_FRAMING_HEADERS = frozenset(
-    (
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    )
-)
-_PRIVATE_HEADERS = frozenset(("content-encoding", "cookie", "forwarded", "set-cookie", "via", "x-real-ip"))
-_PRIVATE_PREFIXES = ("proxy-", "x-forwarded-")
 _STYLES: Mapping[Location, tuple[Style, ...]] = {
     Location.PATH: (Style.SIMPLE, Style.LABEL, Style.MATRIX),
     Location.QUERY: (Style.FORM, Style.SPACE, Style.PIPE, Style.TAB, Style.DEEP_OBJECT),
@@ -100,7 +83,7 @@ class Parameters:
     def _compile(self, node: Object, where: str) -> Parameter | None:
         try:
             name, location = _identify(node)
-            if location is Location.HEADER and name.lower() in _IGNORED_HEADERS:
+            if location is Location.HEADER and name.lower() in DESCRIBED:
                 return None
             _check_header(name, location)
             return self._described(node, self._planned(node, name, location, where))
@@ -182,9 +165,9 @@ def _check_header(name: str, location: Location) -> None:
     if location is Location.COOKIE:
         return
     lower = name.lower()
-    if lower in _FRAMING_HEADERS:
+    if lower in FRAMING:
         raise _LeftOut(f"the header {quote_text(name)} is set by the connection; it is not offered")
-    if lower in _PRIVATE_HEADERS or lower.startswith(_PRIVATE_PREFIXES):
+    if lower in PRIVATE or lower.startswith(PRIVATE_PREFIXES):
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
 

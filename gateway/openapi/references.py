@@ -58,8 +58,8 @@ class References:
             raise Unusable(f"{quote_text(ref)} names an anchor, which is not followed")
         node: object = self._root
         for token in ref_tokens(ref):
-            node = _step(node, token)
-            if node is _NOWHERE:
+            node, is_there = find_step(node, token)
+            if not is_there:
                 raise Unusable(f"{quote_text(ref)} does not exist in the document")
         return node
 
@@ -70,14 +70,12 @@ def ref_tokens(ref: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]] if pointer else []
 
 
-_NOWHERE = object()
-
-
-def _step(node: object, token: str) -> object:
+def find_step(node: object, token: str) -> tuple[object, bool]:
+    """What one token of a pointer leads to, and whether anything is there."""
     mapping = as_object(node)
     if mapping is not None:
-        return mapping.get(token, _NOWHERE)
+        return mapping.get(token), token in mapping
     items = as_list(node)
     if items is not None and _INDEX.fullmatch(token) and int(token) < len(items):
-        return items[int(token)]
-    return _NOWHERE
+        return items[int(token)], True
+    return None, False

@@ -88,7 +88,7 @@ class Plain:
         correlation_id = exchange.correlation_id
         head = b'{"jsonrpc":"2.0","id":' + _encode(request_id)
         try:
-            arguments = params.get("arguments") or {}
+            arguments: dict[str, object] = params.get("arguments") or {}
             members = await self._calls.run(exchange.principal, bound, arguments, correlation_id=correlation_id)
         except GatewayError as error:
             return _failed(head, to_mcp(error, correlation_id), is_modern=is_modern)
@@ -128,7 +128,9 @@ def recognises(message: Mapping[str, Any]) -> bool:
 
 def _params_of(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The parameters of a tools/call in its plainest form."""
-    if message.keys() != _REQUEST or message["jsonrpc"] != "2.0" or message["method"] != "tools/call":
+    if len(message) != len(_REQUEST) or not message.keys() <= _REQUEST:
+        return None
+    if message["jsonrpc"] != "2.0" or message["method"] != "tools/call":
         return None
     params = message["params"]
     if not _is_id(message["id"]) or not isinstance(params, dict):

@@ -71,10 +71,9 @@ class RequestBuilder:
         """
         url = self._prefix
         if self._path:
-            path = "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
-            if has_dot_segment(path):
+            url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
+            if has_dot_segment(url):  # the whole of it: a value may complete a dot of the fixed start
                 raise ArgumentsInvalid("These arguments would name another path than the operation's.")
-            url += path
         query = self._write_query(arguments)
         if query:
             url = f"{url}?{query}"

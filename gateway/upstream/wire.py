@@ -6,6 +6,9 @@ so everything is judged here first, and no error repeats what it refuses.
 
 import re
 
+from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
+
+_IDENTITY = DESCRIBED | PRIVATE
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
@@ -15,29 +18,6 @@ No obs-text: aiohttp would write it as UTF-8, which is not what a reader of Lati
 _URL = re.compile(
     r"https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?"
 )
-
-FRAMING = frozenset(
-    {
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "expect",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-"""Headers that describe the message or the connection: only the pool itself writes them."""
-
-_IDENTITY = frozenset(
-    {"accept", "authorization", "content-type", "cookie", "forwarded", "set-cookie", "via", "x-real-ip"}
-)
-_PREFIXES = ("proxy-", "x-forwarded-")
 
 
 def is_token(name: str) -> bool:
@@ -64,4 +44,4 @@ def is_sendable_header(name: str) -> bool:
 def is_argument_header(name: str) -> bool:
     """Whether a tool argument may fill this header: not framing, identity, forwarding or body headers."""
     lower = name.lower()
-    return is_sendable_header(name) and lower not in _IDENTITY and not lower.startswith(_PREFIXES)
+    return is_sendable_header(name) and lower not in _IDENTITY and not lower.startswith(PRIVATE_PREFIXES)

@@ -14,15 +14,19 @@ from gateway.admin.schemas import (
     PageQuery,
     PolicyUpdate,
     SourceCreate,
+    SourceReplace,
     SourceUpdate,
     TenantCreate,
 )
+from gateway.catalog.workers import Workers
 from gateway.errors import BadInput, InvalidBody
+
+WORKERS = Workers()
 
 
 async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:
     with pytest.raises(InvalidBody) as caught:
-        await read_body(json.dumps(body).encode(), model)
+        await read_body(json.dumps(body).encode(), model, workers=WORKERS)
     return {fault.pointer: fault.reason for fault in caught.value.faults}
 
 
@@ -54,6 +58,7 @@ async def test_a_refusal_never_repeats_a_secret() -> None:
         await read_body(
             json.dumps({"name": "a", "document": {}, "credentials": {"k": secret, "l": [secret]}}).encode(),
             SourceCreate,
+            workers=WORKERS,
         )
     assert "s3cr3t" not in repr((caught.value.message, caught.value.faults))
 
@@ -92,21 +97,21 @@ async def test_a_url_is_absolute_plain_and_without_a_login(url: str) -> None:
 
 @pytest.mark.parametrize("body", [{"name": "a"}, {"name": "a", "document": {}, "url": "https://a.example/"}])
 async def test_an_import_has_one_origin(body: object) -> None:
-    """Ours: a document comes from the body or from a URL, not from both or neither."""
-    assert await _faults(body, SourceCreate) == {"": "needs exactly one of document and url"}
+    """Ours: a document comes from the body, a URL or an archive, not from several and not from none."""
+    assert await _faults(body, SourceCreate) == {"": "needs exactly one of document, url and archive"}
 
 
 async def test_absent_and_null_differ() -> None:
     """Ours: null ends nothing by accident; an end that is null means never."""
-    assert (await read_body(b'{"expires_at":null}', KeyUpdate)).model_fields_set == {"expires_at"}
+    assert (await read_body(b'{"expires_at":null}', KeyUpdate, workers=WORKERS)).model_fields_set == {"expires_at"}
     with pytest.raises(InvalidBody, match="must not be null"):
-        await read_body(b'{"name":null}', KeyUpdate)
+        await read_body(b'{"name":null}', KeyUpdate, workers=WORKERS)
 
 
 async def test_broken_json_has_line_and_column() -> None:
     """Ours: malformed JSON is refused with the place where it breaks."""
     with pytest.raises(InvalidBody) as caught:
-        await read_body(b'{\n  "slug": }', TenantCreate)
+        await read_body(b'{\n  "slug": }', TenantCreate, workers=WORKERS)
     assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 11)
 
 
@@ -114,20 +119,20 @@ async def test_broken_json_has_line_and_column() -> None:
 async def test_a_body_is_an_object(raw: bytes) -> None:
     """Ours: nothing but an object is a body."""
     with pytest.raises(InvalidBody):
-        await read_body(raw, TenantCreate)
+        await read_body(raw, TenantCreate, workers=WORKERS)
 
 
 async def test_a_request_without_body_takes_none_or_an_empty_object() -> None:
     """Ours: fields that would be ignored are refused."""
-    assert await read_body(b"", NoBody) == await read_body(b" {} ", NoBody)
+    assert await read_body(b"", NoBody, workers=WORKERS) == await read_body(b" {} ", NoBody, workers=WORKERS)
     with pytest.raises(InvalidBody):
-        await read_body(b'{"force":true}', NoBody)
+        await read_body(b'{"force":true}', NoBody, workers=WORKERS)
 
 
 async def test_a_large_body_is_read_all_the_same() -> None:
     """Ours: what is parsed in a thread has the same result."""
     document = {"paths": {f"/p{number}": {"description": "x" * 100} for number in range(5000)}}
-    read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate)
+    read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate, workers=WORKERS)
     assert read.document == document
 
 
@@ -158,3 +163,18 @@ def test_a_route_without_parameters_refuses_all() -> None:
     """Ours: a parameter that would be ignored is refused."""
     with pytest.raises(BadInput):
         read_query([("dry_run", "true")], NoQuery)
+
+
+async def test_a_very_large_body_means_what_it_would_in_small() -> None:
+    """Ours: a body that is read in a process is held to the same rules, with its document as bytes."""
+    large = " " * 1_100_000
+    body = json.dumps({"name": "a", "document": {"x": "ä"}, "prefix": "p"}) + large
+    read = await read_body(body.encode(), SourceCreate, workers=WORKERS)
+    assert (read.name, read.document, read.prefix) == ("a", '{"x":"ä"}'.encode(), "p")
+    archived = json.dumps({"archive": {"base64": "AAAA", "entry": "a.yaml"}}) + large
+    replaced = await read_body(archived.encode(), SourceReplace, workers=WORKERS)
+    assert replaced.archive is not None
+    assert (replaced.archive.base64, replaced.archive.entry) == (b"AAAA", "a.yaml")
+    for raw in ('{"name":"a","name":"b"}', "[]", '{"name":', '{"document":7}', '{"document":{"a":1,"a":2}}'):
+        with pytest.raises(InvalidBody):
+            await read_body((raw + large).encode(), SourceCreate, workers=WORKERS)

@@ -40,7 +40,7 @@ def test_every_noun_has_its_verbs() -> None:
         "policy": ["set", "show"],
         "audit": ["list"],
     }
-    assert set(gateway.commands) == {*_GROUPS, "serve", "try", "migrate", "call", "completion"}
+    assert set(gateway.commands) == {*_GROUPS, "serve", "try", "migrate", "doctor", "call", "completion"}
 
 
 @pytest.mark.parametrize(("name", "command"), list(_leaves()))

@@ -1,0 +1,162 @@
+"""What importing the largest public documents costs: time, memory, and how long the event loop lets others wait."""
+
+import gzip
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Table, spread
+from benchmarks.gateways import RunningGateway, running_gateway, scratch
+from benchmarks.peers import FastMcp
+from benchmarks.prober import probing
+from benchmarks.processes import Failed, descendants, is_python, memory_mb
+
+SPECS = Path(__file__).parents[1] / ".." / "shared" / "specs"
+DOCUMENTS = {  # what the tables call them, and their files
+    "GitHub": "github.json",
+    "Kubernetes": "kubernetes-full-v2.json",
+    "Stripe": "stripe-2019.json",
+    "OpenAI": "openai-31.yaml",
+}
+_COLUMNS = (
+    "document",
+    "MB",
+    "tools",
+    "seconds",
+    "gateway's peak above idle, MB",
+    "worker's peak, MB",
+    "/healthz p99 ms",
+    "/healthz longest ms",
+    "FastMCP seconds",
+    "FastMCP's peak above idle, MB",
+)
+_NOTES = (
+    (
+        "Seconds from sending the document to the admin API until its report is back: parsed, compiled, committed. "
+        "Each import starts from a gateway that has imported nothing."
+    ),
+    (
+        "/healthz is asked by another process, one request at a time with 2 ms between, while the import runs; "
+        "idle: the same for half a second before it. It shows what blocks the event loop, and also a machine too busy "
+        "to answer."
+    ),
+    "FastMCP: reading the document and from_openapi in a process of its own, without its start-up; it stores nothing.",
+)
+_URL = "https://api.example.com"  # some documents name no server, which would leave them without tools
+_SAMPLE_S = 0.02
+_IDLE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Import:
+    """One import, as seen from outside."""
+
+    tools: int
+    seconds: float
+    peak_mb: float
+    worker_mb: float
+    idle: dict[str, Any]
+    during: dict[str, Any]
+
+
+def measure_imports(documents: Sequence[str], rounds: int, fastmcp: FastMcp | None, *, peer_seconds: float) -> Table:
+    """The table of imports; a document that is not there, or that cannot be imported, is said so."""
+    notes: list[str] = [*_NOTES]
+    rows: list[tuple[str, ...]] = []
+    for name in documents:
+        path = SPECS / f"{DOCUMENTS[name]}.gz"
+        if not path.is_file():
+            notes.append(f"{name}: the document is not on this machine.")
+            continue
+        raw = gzip.decompress(path.read_bytes())
+        peer = _peer(fastmcp, raw, peer_seconds)
+        try:
+            seen = [_import(raw) for _ in range(rounds)]
+        except Failed as failed:
+            notes.append(f"{name}: {str(failed)[:300]}")
+            continue
+        rows.append((name, f"{len(raw) / 1e6:.1f}", *_figures(seen), *peer))
+    if fastmcp is None:
+        notes.append("FastMCP could not be installed.")
+    return Table(title="Imports", columns=_COLUMNS, rows=tuple(rows), notes=tuple(notes))
+
+
+def _import(raw: bytes) -> _Import:
+    with scratch() as folder, running_gateway(folder) as gateway:
+        gateway.tenant("bench")
+        idle = probing(gateway.port, lambda: time.sleep(_IDLE_S))[1]
+        before = memory_mb(gateway.pid, "VmRSS")
+        with _peaks(gateway.pid) as workers:
+            _reset_peak(gateway)
+            started = time.perf_counter()
+            (report, seconds), during = probing(
+                gateway.port, lambda: (gateway.add_source("bench", raw, url=_URL), time.perf_counter() - started)
+            )
+            peak = memory_mb(gateway.pid, "VmHWM")
+    counts = report["counts"]
+    return _Import(
+        tools=counts["ok"] + counts["degraded"],
+        seconds=seconds,
+        peak_mb=peak - before,
+        worker_mb=max(workers.values(), default=0.0),
+        idle=idle,
+        during=during,
+    )
+
+
+def _reset_peak(gateway: RunningGateway) -> None:
+    """Let the kernel forget the peak so far (5: `man proc`, clear_refs)."""
+    Path(f"/proc/{gateway.pid}/clear_refs").write_text("5")
+
+
+@contextmanager
+def _peaks(pid: int) -> Generator[dict[int, float]]:
+    """The peaks of the Python processes below this one, by process id, read often enough to catch short-lived ones."""
+    seen: dict[int, float] = {}
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_SAMPLE_S):
+            for below in descendants(pid):
+                if is_python(below):
+                    seen[below] = max(seen.get(below, 0.0), memory_mb(below, "VmHWM"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _figures(seen: list[_Import]) -> tuple[str, ...]:
+    workers = [each.worker_mb for each in seen]
+    probes = [
+        f"{spread([each.during[name] for each in seen])}; idle {max(each.idle[name] for each in seen):.0f}"
+        for name in ("p99", "max")
+    ]
+    return (
+        f"{seen[0].tools:,}",
+        spread([each.seconds for each in seen], 1),
+        spread([each.peak_mb for each in seen]),
+        spread(workers) if any(workers) else "–",
+        *probes,
+    )
+
+
+def _peer(fastmcp: FastMcp | None, raw: bytes, seconds: float) -> tuple[str, str]:
+    if fastmcp is None:
+        return ("–", "–")
+    with scratch() as folder:
+        document = folder / "document"
+        document.write_bytes(raw)
+        try:
+            seen = fastmcp.load(document, seconds=seconds)
+        except Failed as failed:
+            return (str(failed), "–")
+    return (f"{seen['seconds']:.1f} ({seen['tools']:,} tools)", f"{seen['peak_mb']:.0f}")

@@ -1,0 +1,153 @@
+"""Targets under load: each in turn, several times over, CPU beside latency."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.processes import Failed, cpu_ns, descendants, end
+
+_WARM_SHARE = 20
+"""Calls per connection before anything is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What one load showed."""
+
+    calls: int
+    cpu_us: float
+    below_us: float
+    generator_share: float
+    rate: float
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(slots=True)
+class Target:
+    """Something that answers requests, and what was seen of it by number of connections."""
+
+    name: str
+    port: int
+    pid: int
+    requests: Sequence[bytes]
+    samples: dict[int, list[Sample]] = field(default_factory=dict[int, list[Sample]])
+    failure: str | None = None
+    seconds: float | None = None
+
+    def each(self, connections: int, name: str) -> list[float]:
+        """One figure of every load."""
+        return [float(getattr(sample, name)) for sample in self.samples.get(connections, [])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is asked of every target: so many calls, but no longer than so many seconds, so many times over."""
+
+    calls: int
+    seconds: float
+    peer_seconds: float
+    rounds: int
+
+
+class LoadGenerator:
+    """The process that makes the requests."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+
+    def load(self, target: Target, *, connections: int, calls: int, seconds: float) -> dict[str, Any]:
+        """What it saw.
+
+        Raises:
+            Failed: something other than a success was answered.
+        """
+        order = {
+            "port": target.port,
+            "requests": [request.decode("latin-1") for request in target.requests],
+            "connections": connections,
+            "calls": calls,
+            "seconds": seconds,
+        }
+        if self._child.stdin is None or self._child.stdout is None:
+            raise Failed("the load generator has no pipes")
+        self._child.stdin.write(json.dumps(order).encode() + b"\n")
+        self._child.stdin.flush()
+        seen: dict[str, Any] = json.loads(self._child.stdout.readline() or b'{"failed": "the load generator ended"}')
+        if "failed" in seen:
+            raise Failed(f"{target.name}: {seen['failed']}")
+        return seen
+
+    def sample(self, target: Target, *, connections: int, calls: int, seconds: float) -> Sample:
+        """One warm load, accounted.
+
+        Raises:
+            Failed: something other than a success was answered.
+        """
+        warm = max(connections, len(target.requests)) * _WARM_SHARE
+        self.load(target, connections=connections, calls=min(calls, warm), seconds=seconds / 4)
+        below = descendants(target.pid)
+        own, others, mine = cpu_ns(target.pid), sum(map(cpu_ns, below)), cpu_ns(self._child.pid)
+        seen = self.load(target, connections=connections, calls=calls, seconds=seconds)
+        count, wall = seen["calls"], seen["wall_s"]
+        return Sample(
+            calls=count,
+            cpu_us=(cpu_ns(target.pid) - own) / count / 1000,
+            below_us=(sum(map(cpu_ns, below)) - others) / count / 1000,
+            generator_share=(cpu_ns(self._child.pid) - mine) / wall / 1e9,
+            rate=count / wall,
+            p50_ms=seen["p50_ms"],
+            p99_ms=seen["p99_ms"],
+        )
+
+
+@contextmanager
+def load_generator() -> Generator[LoadGenerator]:
+    """A load generator for as long as the block runs."""
+    child = subprocess.Popen([sys.executable, "-m", "benchmarks.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield LoadGenerator(child)
+    finally:
+        end(child)
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def alternate(
+    generator: LoadGenerator, targets: Iterable[Target], *, connections: Sequence[int], effort: Effort
+) -> None:
+    """Load the targets in turn, round after round; one of another's make that fails is noted and left out."""
+    listed = list(targets)
+    for _ in range(effort.rounds):
+        for count in connections:
+            for target in listed:
+                if target.failure is not None:
+                    continue
+                try:
+                    seconds = target.seconds or effort.seconds
+                    seen = generator.sample(target, connections=count, calls=effort.calls, seconds=seconds)
+                except Failed as failed:
+                    target.failure = str(failed)
+                    continue
+                target.samples.setdefault(count, []).append(seen)
+
+
+def busiest(targets: Iterable[Target]) -> float:
+    """The largest share of a core that the load generator needed for a target."""
+    return max(sample.generator_share for target in targets for seen in target.samples.values() for sample in seen)
+
+
+def check(targets: Iterable[Target]) -> None:
+    """Refuse figures of targets of ours that failed.
+
+    Raises:
+        Failed: one did.
+    """
+    for target in targets:
+        if target.failure is not None:
+            raise Failed(target.failure)

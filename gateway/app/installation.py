@@ -1,0 +1,21 @@
+"""What the settings say of the installation, for its examination."""
+
+from gateway.app.keys import Keys
+from gateway.catalog.installation import Installation
+from gateway.settings import Settings
+from gateway.store.sealing import Sealer
+
+
+def describe_installation(settings: Settings, keys: Keys, *, database_url: str, redis_url: str) -> Installation:
+    """The facts that no server knows; keys are handed on as their lengths and as what opens with them."""
+    return Installation(
+        database_url=database_url,
+        redis_url=redis_url,
+        data_dir=settings.data_dir,
+        egress_allow=settings.egress_allow,
+        secret_key_lengths=[len(key) for key in keys.secret_keys],
+        secret_keys_are_ours=not settings.secret_keys,
+        operator_key_length=len(keys.operator_key),
+        operator_key_is_ours=settings.operator_key is None,
+        sealer=Sealer(keys.secret_keys) if keys.secret_keys else None,
+    )

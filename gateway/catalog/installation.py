@@ -1,0 +1,160 @@
+"""What the configuration and the machine say of an installation: keys, egress, clock, disk, versions, policy."""
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gateway.bus.checkup import RedisFacts
+from gateway.domain.findings import Finding, Verdict
+from gateway.domain.policy import Decision, Policy, Safety
+from gateway.store.checkup import DatabaseFacts
+from gateway.store.sealing import Sealer
+from gateway.upstream.addresses import is_public, read_address
+
+_MIB = 1 << 20
+_LITTLE_SPACE = 1024 * _MIB
+_NO_SPACE = 128 * _MIB
+_SMALL_SKEW_S = 1.0
+_LARGE_SKEW_S = 5.0
+_SHORTEST_KEY = 32
+_OLDEST_POSTGRES = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What only the configuration knows; handed in by whoever reads the settings."""
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    data_dir: Path
+    egress_allow: Sequence[str] = ()
+    secret_key_lengths: Sequence[int] = ()
+    secret_keys_are_ours: bool = False
+    """Whether they were generated into the data folder."""
+    operator_key_length: int = 0
+    """0: there is none yet."""
+    operator_key_is_ours: bool = False
+    sealer: Sealer | None = field(default=None, repr=False)
+
+
+def judge_keys(installation: Installation) -> Iterable[Finding]:
+    """Where the keys come from, and whether they are long enough; never the keys."""
+    return (
+        _keys(
+            "secret_keys",
+            "GATEWAY_SECRET_KEYS",
+            installation.secret_key_lengths,
+            folder=installation.data_dir if installation.secret_keys_are_ours else None,
+        ),
+        _keys(
+            "operator_key",
+            "GATEWAY_OPERATOR_KEY",
+            (installation.operator_key_length,) if installation.operator_key_length else (),
+            folder=installation.data_dir if installation.operator_key_is_ours else None,
+        ),
+    )
+
+
+def judge_egress(allowed: Sequence[str]) -> Finding:
+    """Which inner upstreams every tenant's documents may name."""
+    inner = [entry for entry in allowed if not _is_public(entry)]
+    if not inner:
+        return _fine("egress", "only public addresses may be dialled")
+    return Finding(
+        check="egress",
+        status=Verdict.WARNING,
+        detail=f"every tenant's document may name these inner upstreams: {', '.join(inner)}",
+        mend="leave in GATEWAY_EGRESS_ALLOW only what all tenants may call",
+    )
+
+
+def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+    """Whether the clocks agree by which keys expire and limits are counted."""
+    skews = {
+        name: facts.clock_skew_s for name, facts in (("PostgreSQL", database), ("Redis", redis)) if facts is not None
+    }
+    if not skews:
+        return Finding(
+            check="clock",
+            status=Verdict.WARNING,
+            detail="there is no other clock to compare with",
+            mend="mend the findings on PostgreSQL and Redis first",
+        )
+    said = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
+    worst = max(abs(skew) for skew in skews.values())
+    if worst < _SMALL_SKEW_S:
+        return _fine("clock", f"agrees with {' and '.join(skews)}")
+    status = Verdict.FAILED if worst >= _LARGE_SKEW_S else Verdict.WARNING
+    mend = "run a time service (NTP) on every machine"
+    return Finding(check="clock", status=status, detail=f"against this machine: {said}", mend=mend)
+
+
+def judge_disk(folder: Path) -> Finding:
+    """How much room is left where the data folder is."""
+    place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
+    free = shutil.disk_usage(place).free
+    said = f"{free // _MIB:,} MiB are free where the data folder is"
+    if free >= _LITTLE_SPACE:
+        return _fine("disk", said)
+    status = Verdict.FAILED if free < _NO_SPACE else Verdict.WARNING
+    return Finding(check="disk", status=status, detail=said, mend="make room, or move GATEWAY_DATA_DIR")
+
+
+def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+    """What is running here."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
+    parts += [f"PostgreSQL {database.version}"] if database is not None else []
+    parts += [f"Redis {redis.version}"] if redis is not None else []
+    if database is not None and database.major < _OLDEST_POSTGRES:
+        mend = f"upgrade PostgreSQL to {_OLDEST_POSTGRES} or newer"
+        return Finding(check="versions", status=Verdict.WARNING, detail=", ".join(parts), mend=mend)
+    return _fine("versions", ", ".join(parts))
+
+
+def judge_policy() -> Finding:
+    """What a new tenant's calls need; said because it surprises."""
+    policy = Policy()
+    levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
+    said = f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
+    if len(levels) == len(Safety):
+        said = "every level is allow until confirm and approve exist; a tenant's policy can deny levels"
+    return _fine("policy", said)
+
+
+def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:
+    if not lengths:
+        mend = f"set {variable}, or start `gateway serve`, which makes one"
+        return Finding(check=check, status=Verdict.WARNING, detail="there is none yet", mend=mend)
+    said = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
+    if min(lengths) < _SHORTEST_KEY:
+        mend = f"set {variable} to at least {_SHORTEST_KEY} random characters"
+        return Finding(check=check, status=Verdict.FAILED, detail=f"{said}: short enough to be guessed", mend=mend)
+    if folder is not None:
+        return Finding(
+            check=check,
+            status=Verdict.WARNING,
+            detail=f"{said}, made by the gateway and kept in {folder}: good for one machine",
+            mend=f"set {variable} before there is a second replica, and keep a copy elsewhere",
+        )
+    return _fine(check, f"{said}, configured")
+
+
+def _is_public(entry: str) -> bool:
+    """Whether an entry allows no more than a further port of a public address; a name may lead anywhere."""
+    address = read_address(entry.rpartition(":")[0].strip("[]"))
+    return address is not None and is_public(address)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "from its source folder"
+
+
+def _fine(check: str, detail: str) -> Finding:
+    return Finding(check=check, status=Verdict.OK, detail=detail)

@@ -1,0 +1,222 @@
+"""Where documents are read and compiled: in processes of their own, few at once, each with limits and an end.
+
+The document comes from outside, so nothing of it is parsed here. A process is given no environment, no open file and
+nothing of ours but one task; it is killed when it takes too long and when nobody waits for it any more.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+import anyio
+import anyio.to_thread
+import structlog
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from gateway.domain.sources import Compilation
+from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
+from gateway.openapi.compile import ImportOptions
+from gateway.openapi.frames import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
+
+log = structlog.get_logger(__name__)
+
+COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
+
+_ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8"}
+_CHUNK = 256 * 1024
+_AT_ONCE = 2
+_CPU_GRACE_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkLimits:
+    """What one document may take."""
+
+    wall_s: float = 30.0
+    memory_bytes: int = 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """An uploaded archive as base64 text, and which of its files is the outermost one if that was said."""
+
+    base64: str | bytes
+    entry: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What became of a document; `bundle` is the one document that an archive became."""
+
+    compilation: Compilation
+    bundle: bytes | None = None
+
+
+class _Asked(TypedDict, total=False):
+    """What a task may say beside its limits."""
+
+    options: ImportOptions
+    is_archive: bool
+    entry: str | None
+
+
+class Workers:
+    """The processes that read for us, at most so many at once."""
+
+    def __init__(
+        self, *, command: Sequence[str] = COMMAND, limits: WorkLimits | None = None, at_once: int = _AT_ONCE
+    ) -> None:
+        self._command = command
+        self._limits = limits or WorkLimits()
+        self._places = anyio.CapacityLimiter(at_once)
+
+    async def compile(self, document: bytes | Archive, options: ImportOptions) -> Compiled:
+        """What a document, or the one that an archive holds, is compiled to.
+
+        Raises:
+            InvalidDocument: it cannot be read; a fault says where.
+            DocumentTooLarge: it is beyond a limit of documents, or takes more time or memory than one may.
+            BadInput: the options cannot be used.
+            Unavailable: the process did not start.
+        """
+        if isinstance(document, Archive):
+            answer = await self.ask(_ascii(document.base64), options=options, is_archive=True, entry=document.entry)
+        else:
+            answer = await self.ask(document, options=options)
+        compilation = answer.compilation()
+        if compilation is None:
+            raise InvalidDocument("The compiler said nothing of this document.")
+        return Compiled(compilation=compilation, bundle=answer.document)
+
+    async def ask(self, content: bytes, *, command: Sequence[str] | None = None, **more: Unpack[_Asked]) -> Answer:
+        """All that a process answers to what it is given to read.
+
+        Raises:
+            BadInput: it refused it: InvalidDocument, DocumentTooLarge or what it was.
+            DocumentTooLarge: it takes more time or memory than it may.
+            Unavailable: the process did not start.
+        """
+        limits = self._limits
+        cpu_s = int(limits.wall_s) + _CPU_GRACE_S
+        task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, **more)
+        async with self._places:
+            try:
+                with anyio.fail_after(limits.wall_s):
+                    answer, status = await self._run(command or self._command, task, content)
+            except TimeoutError:
+                raise self._too_slow() from None
+        if answer.refusal is not None:
+            raise answer.refusal
+        if answer.crash is not None or not answer.is_complete:
+            raise self._broken_off(answer, status)
+        return answer
+
+    async def _run(self, command: Sequence[str], task: Task, content: bytes) -> tuple[Answer, int]:
+        started = time.monotonic()
+        process = await _start(command)
+        try:
+            answer = await _converse(process, task, content)
+            status = await process.wait()
+        finally:
+            await _end(process)
+        log.info(
+            "document_read",
+            seconds=round(time.monotonic() - started, 3),
+            peak_mib=answer.peak_bytes // 2**20,
+            status=status,
+        )
+        return answer, status
+
+    def _broken_off(self, answer: Answer, status: int) -> InvalidDocument | Unavailable:
+        """What an answer that is not whole says of the document."""
+        if answer.crash is not None:
+            log.error("document_compiler_crashed", trace=answer.crash)
+            return InvalidDocument(
+                "The compiler failed on this document; nothing was stored, and the log has the rest."
+            )
+        if status == -signal.SIGXCPU:
+            return self._too_slow()
+        if status < 0:
+            memory = self._limits.memory_bytes // 2**20
+            return DocumentTooLarge(f"Reading the document takes more memory than the {memory} MiB it may.")
+        log.error("document_compiler_not_started", status=status)
+        return Unavailable("The compiler of documents did not start.")
+
+    def _too_slow(self) -> DocumentTooLarge:
+        return DocumentTooLarge(f"Reading the document takes more than the {self._limits.wall_s:g} seconds it may.")
+
+
+async def _start(command: Sequence[str]) -> Process:
+    """A new process with nothing of ours."""
+    started: list[Process] = []
+    with anyio.CancelScope(shield=True):  # a start that is cancelled half-way would leave the process alone
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=_ENVIRONMENT,
+            start_new_session=True,
+        )
+        started.append(process)
+    return started[0]
+
+
+async def _converse(process: Process, task: Task, content: bytes) -> Answer:
+    """Give the task and take the answer; the process may break off either."""
+    source, sink = process.stdin, process.stdout
+    if source is None or sink is None:  # both are asked for
+        raise Unavailable("The compiler of documents has no pipes.")
+    answer = Answer()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_tell, source, task, content)
+        try:
+            await _listen(sink, answer)
+        finally:
+            group.cancel_scope.cancel()
+    return answer
+
+
+async def _tell(stream: ByteSendStream, task: Task, content: bytes) -> None:
+    view = memoryview(content)
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await stream.send(await anyio.to_thread.run_sync(write_frame, task))
+        for start in range(0, len(view), _CHUNK):
+            await stream.send(bytes(view[start : start + _CHUNK]))
+        await stream.aclose()
+
+
+async def _listen(stream: ByteReceiveStream, answer: Answer) -> None:
+    """Take messages until the process ends; each is decoded in a thread, and none is large."""
+    buffered = BufferedByteReceiveStream(stream)
+    with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+        while not answer.is_complete:
+            length = int.from_bytes(await buffered.receive_exactly(LENGTH_BYTES), "big")
+            if length > LONGEST:
+                return
+            content = await buffered.receive_exactly(length)
+            answer.take(await anyio.to_thread.run_sync(decode_message, content))
+
+
+async def _end(process: Process) -> None:
+    """The process is gone afterwards, whatever state it was in."""
+    with anyio.CancelScope(shield=True):
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        await process.aclose()
+
+
+def _ascii(text: str | bytes) -> bytes:
+    try:
+        return text if isinstance(text, bytes) else text.encode("ascii")
+    except UnicodeEncodeError as error:
+        raise InvalidDocument("The archive is no base64: it has a character beyond ASCII.") from error

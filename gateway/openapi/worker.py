@@ -1,0 +1,120 @@
+"""The process that reads and compiles one document and ends: `python -I -m gateway.openapi.worker`.
+
+A task and the document come by standard input, the answer leaves by standard output. What is hostile in a document
+meets the limits of this process, and its parent may kill it at any time: nothing here is shared with anything.
+"""
+
+import binascii
+import contextlib
+import gc
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
+from gateway.openapi.archive import unpack
+from gateway.openapi.bundle import bundle
+from gateway.openapi.compile import compile_document
+from gateway.openapi.frames import (
+    LENGTH_BYTES,
+    Closing,
+    Crash,
+    Message,
+    Task,
+    decode_task,
+    tell_compilation,
+    tell_document,
+    tell_refusal,
+    write_frame,
+)
+
+_FIRST_OTHER = 3
+_TRACE_LENGTH = 8_000
+_WHITE_SPACE = b" \t\r\n"
+_OUT_OF_MEMORY = "Not enough memory"
+"""What the JSON reader calls that state at times, as if it were a fault in the text."""
+
+
+def main() -> None:
+    """Answer one task."""
+    serve(sys.stdin.buffer, sys.stdout.buffer, answer)
+
+
+def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> None:
+    """Read one task and what belongs to it, and write what is replied; the process ends soon afterwards."""
+    gc.disable()  # what is parsed has no cycles
+    os.closerange(_FIRST_OTHER, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # an event loop may let some through
+    length = int.from_bytes(source.read(LENGTH_BYTES), "big")
+    task = decode_task(source.read(length))
+    _limit(task)
+    sink.writelines(write_frame(message) for message in _guard(task, source, reply))
+    sink.write(write_frame(Closing(_peak_bytes())))
+    sink.flush()
+
+
+def answer(task: Task, document: bytes) -> Iterator[Message]:
+    """What is to be said of a document.
+
+    Raises:
+        InvalidDocument: it cannot be read.
+        DocumentTooLarge: it is beyond a limit.
+        BadInput: the options cannot be used.
+    """
+    warnings: tuple[str, ...] = ()
+    if task.is_archive:
+        bundled = bundle(unpack(_decode(document)), entry=task.entry)
+        document, warnings = bundled.document, bundled.warnings
+    compilation = compile_document(document, task.options)
+    if warnings:
+        report = replace(compilation.report, warnings=(*warnings, *compilation.report.warnings))
+        compilation = replace(compilation, report=report)
+    yield from tell_compilation(compilation)
+    if task.is_archive:
+        yield from tell_document(document)
+
+
+def _guard(task: Task, source: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> Iterator[Message]:
+    try:
+        yield from reply(task, source.read())
+    except BadInput as error:
+        yield tell_refusal(_out_of_memory(task) if _OUT_OF_MEMORY in error.message else error)
+    except Exception as error:  # the parent logs it: this process has no log
+        is_lack = isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError)
+        yield tell_refusal(_out_of_memory(task)) if is_lack else Crash(traceback.format_exc()[-_TRACE_LENGTH:])
+
+
+def _out_of_memory(task: Task) -> DocumentTooLarge:
+    return DocumentTooLarge(f"Reading the document takes more memory than the {task.memory_bytes // 2**20} MiB it may.")
+
+
+def _decode(text: bytes) -> bytes:
+    try:
+        return binascii.a2b_base64(text.translate(None, _WHITE_SPACE), strict_mode=True)
+    except binascii.Error as error:
+        raise InvalidDocument(f"The archive is no base64: {error}.") from error
+
+
+def _limit(task: Task) -> None:
+    wanted = {resource.RLIMIT_AS: task.memory_bytes, resource.RLIMIT_CPU: task.cpu_s, resource.RLIMIT_CORE: 0}
+    for kind, limit in wanted.items():
+        _, most = resource.getrlimit(kind)
+        allowed = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        with contextlib.suppress(ValueError, OSError):  # not every system knows every limit
+            resource.setrlimit(kind, (allowed, allowed))
+
+
+def _peak_bytes() -> int:
+    """The most memory held at once; the system's own count of it may still include the process it came from."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The admin API under generated requests: whatever is sent, no server error, nothing undocumented, no other tenant.
+
+Requests are made from the OpenAPI document that the gateway serves, some as it describes them and some deliberately
+not, with the operator's key and with that of one of two tenants.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio.to_thread
+import hypothesis
+import pytest
+import requests
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+from schemathesis import GenerationMode, checks, openapi
+from schemathesis.specs.openapi import checks as openapi_checks
+
+from gateway.admin.routes import ENDPOINTS
+from tests.support.documents import pets
+from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
+
+EXAMPLES = 20
+_GENERAL, _OF_THE_DOCUMENT, _OPENAPI = cast("Any", checks), cast("Any", openapi_checks), cast("Any", openapi)
+"""Without their types, of which some are left open."""
+
+CHECKS: list[Any] = [
+    _GENERAL.not_a_server_error,
+    _OF_THE_DOCUMENT.status_code_conformance,
+    _OF_THE_DOCUMENT.content_type_conformance,
+    _OF_THE_DOCUMENT.response_headers_conformance,
+    _OF_THE_DOCUMENT.response_schema_conformance,
+]
+OPERATIONS = [(endpoint.method, endpoint.path) for endpoint in ENDPOINTS]
+AT_THE_EDGE = {414, 431}
+"""Refusals before any route is known; the document says them once for all."""
+
+NEVER_DIALLED = "http://169.254.169.254/openapi.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, which tenants and objects the requests name beside made-up ones, and whose answers may succeed."""
+
+    key: str
+    tenants: Sequence[str]
+    names: Sequence[str]
+    own: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A running gateway with the tenants `a` and `b`; the operator works on a third one, `scratch`."""
+
+    gateway: RunningGateway
+    document: dict[str, Any]
+    callers: Mapping[str, Caller]
+
+
+@pytest.fixture
+async def target(database_url: str, redis_url: str) -> AsyncGenerator[Target]:
+    """Two tenants with a source and keys each, and one that the operator may do everything to."""
+    async with running_gateway(database_url, redis_url) as gateway:
+        ids: dict[str, str] = {}
+        for slug in ("a", "b"):
+            await _furnish(gateway, slug)
+            made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
+            ids[slug] = made.json()["id"]
+        key = await gateway.create_key("a", "admin")
+        other = (await gateway.admin.get("/tenants/b")).json()["id"]
+        names = ["pets", *(f"{slug}_list_pets" for slug in (*ids, "scratch")), *ids.values()]
+        callers = {
+            "operator": Caller(OPERATOR_KEY, ["scratch"], names, ["scratch"]),
+            "tenant": Caller(key, ["a", "a", "b", other], names, ["a"]),
+        }
+        yield Target(gateway, (await gateway.admin.get("/openapi.json")).json(), callers)
+
+
+async def _furnish(gateway: RunningGateway, slug: str) -> None:
+    """A tenant with a source, unless it is there."""
+    if (await gateway.admin.get(f"/tenants/{slug}")).status_code == 404:
+        await gateway.create_tenant(slug)
+        await gateway.import_document(slug, pets("https://pets.example"), name="pets", prefix=slug)
+
+
+async def _everything(gateway: RunningGateway, slug: str) -> list[Any]:
+    """What a tenant has, as the operator sees it."""
+    parts = ("", "/keys", "/sources", "/sources/pets/report", "/tools", "/policy", "/audit")
+    return [(await gateway.admin.get(f"/tenants/{slug}{part}")).json() for part in parts]
+
+
+@pytest.mark.parametrize("caller", ["operator", "tenant"])
+async def test_no_generated_request_breaks_the_admin_api(target: Target, caller: str) -> None:
+    """Ours: any request has a documented answer, and of another tenant nothing is seen or moved (TEN-5)."""
+    who = target.callers[caller]
+    before = await _everything(target.gateway, "b")
+    statuses: dict[tuple[str, str], set[int]] = {operation: set() for operation in OPERATIONS}
+
+    for method, path in OPERATIONS:
+        await _furnish(target.gateway, "scratch")
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            await anyio.to_thread.run_sync(_attack, target, who, (method, path), mode, statuses[method, path])
+
+    assert await _everything(target.gateway, "b") == before
+    assert all(statuses.values())
+    if caller == "operator":
+        assert {operation for operation, seen in statuses.items() if min(seen) < 300} >= {
+            ("GET", "/tenants"),
+            ("GET", "/tenants/{t}"),
+            ("POST", "/tenants/{t}/keys"),
+            ("GET", "/tenants/{t}/sources"),
+            ("PUT", "/tenants/{t}/policy"),
+            ("GET", "/doctor"),
+        }
+    else:
+        for operation in (("GET", "/doctor"), ("GET", "/tenants"), ("POST", "/tenants")):
+            assert min(statuses[operation]) >= 400
+
+
+def _attack(target: Target, who: Caller, operation: tuple[str, str], mode: GenerationMode, statuses: set[int]) -> None:
+    """Generated requests of one operation, each answer held against the document."""
+    method, path = operation
+    described = _OPENAPI.from_dict(target.document)[path][method]
+    session = requests.Session()
+    session.trust_env = False
+
+    @hypothesis.settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    )
+    @hypothesis.given(data=st.data())
+    def send(data: st.DataObject) -> None:
+        case: Any = data.draw(described.as_strategy(generation_mode=mode))
+        _aim(case, data, who)
+        answer = case.call(
+            base_url=f"{target.gateway.url}/admin/v1", session=session, headers={"authorization": f"Bearer {who.key}"}
+        )
+        statuses.add(answer.status_code)
+        if answer.status_code in AT_THE_EDGE:
+            assert answer.headers["content-type"] == ["application/problem+json"]
+        else:
+            case.validate_response(answer, checks=CHECKS)
+        if answer.status_code < 300 and "t" in (case.path_parameters or {}):
+            assert case.path_parameters["t"] in who.own
+
+    try:
+        with session:
+            send()
+    except BaseExceptionGroup as found:  # the event loop's thread would not survive a group
+        said = "\n".join(str(one)[:2000] for one in found.exceptions)
+        raise AssertionError(f"{method} {path}: {said}") from None
+
+
+def _aim(case: Any, data: st.DataObject, who: Caller) -> None:
+    """Most requests name what exists, and none names an address that could be dialled."""
+    path: dict[str, Any] = case.path_parameters or {}
+    for name in path:
+        known = [*who.tenants] * 3 if name == "t" else who.names
+        path[name] = data.draw(st.sampled_from([*known, "none", "%2e%2e", "a b", "ключ"]))
+    sent: object = case.body
+    body = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
+    if isinstance(body.get("url"), str):
+        body["url"] = NEVER_DIALLED

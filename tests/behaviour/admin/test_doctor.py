@@ -1,0 +1,79 @@
+"""The examination of a running gateway: over REST for the operator, and by the command line, near and far."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from tests.behaviour.cli.conftest import environment
+from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.servers import TestDatabase, execute
+
+
+async def _doctor(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    with anyio.fail_after(60):
+        done = await anyio.run_process(
+            [sys.executable, "-m", "gateway", "doctor", *arguments],
+            cwd=folder,
+            env=environment(**variables),
+            check=False,
+        )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+async def test_the_operator_examines_the_gateway_and_nobody_else(gateway: RunningGateway) -> None:
+    """Ours: what an installation lacks is the operator's to know (ADM-1, TEN-5)."""
+    await gateway.create_tenant("acme")
+    examined = (await gateway.admin.get("/doctor")).json()
+
+    assert examined["status"] == "warning"  # the recording upstream is on the egress list
+    checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
+    assert {check for check, status in checks.items() if status != "ok"} == {"egress"}
+    assert len(checks) == 16
+    for scope in ("admin", "mcp", "audit"):
+        key = await gateway.create_key("acme", scope)
+        refused = await gateway.http.get("/admin/v1/doctor", headers={"authorization": f"Bearer {key}"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "auth.forbidden")
+    assert (await gateway.http.get("/admin/v1/doctor")).status_code == 401
+
+
+async def test_a_finding_fails_the_command_wherever_it_is_asked(
+    gateway: RunningGateway, database: TestDatabase, redis_url: str, tmp_path: Path
+) -> None:
+    """Ours: the same findings from the gateway and from here; a failed one ends with 1 and says its mending (CLI-1)."""
+    far = {"GATEWAY_URL": gateway.url, "GATEWAY_OPERATOR_KEY": OPERATOR_KEY}
+    near = {
+        "GATEWAY_DATABASE_URL": database.app_url,
+        "GATEWAY_REDIS_URL": redis_url,
+        "GATEWAY_SECRET_KEYS": SECRET_KEY,
+        "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
+    }
+    code, out, err = await _doctor(tmp_path, **far)
+    assert (code, err) == (0, "")
+    assert f"examined {gateway.url}" in out
+    assert (await _doctor(tmp_path, **near))[0] == 0
+
+    await execute(database.superuser_url, "alter table keys disable row level security")
+    for variables in (far, near):
+        code, out, _ = await _doctor(tmp_path, "--json", **variables)
+        found: dict[str, Any] = {finding["check"]: finding for finding in json.loads(out)["findings"]}
+        assert code == 1
+        assert found["row_level_security"]["status"] == "failed"
+        assert "alter table keys enable row level security" in found["row_level_security"]["mend"]
+        assert SECRET_KEY not in out
+        assert OPERATOR_KEY not in out
+    assert not list(tmp_path.iterdir())
+
+
+async def test_before_the_first_start_the_command_says_what_to_do(tmp_path: Path) -> None:
+    """Ours: an examination makes nothing; a gateway that is away has its exit code (CLI-1)."""
+    code, out, _ = await _doctor(tmp_path)
+    assert code == 1
+    assert "gateway serve" in out
+    assert not list(tmp_path.iterdir())
+
+    code, _, err = await _doctor(tmp_path, "--url", "http://127.0.0.1:9", GATEWAY_OPERATOR_KEY=OPERATOR_KEY)
+    assert code == 3
+    assert "cannot reach" in err

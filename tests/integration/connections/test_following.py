@@ -1,0 +1,277 @@
+"""Followers of a catalog over a real database: told at once, told late, told once, never told of anything else."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.connections.connections import Connections
+from gateway.definitions.validators import Validators
+from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.keys import Scope
+from gateway.domain.principals import Principal
+from gateway.domain.tenants import Tenant
+from gateway.errors import NotFound
+from gateway.handlers.bind import Binder
+from gateway.registry.build import Views
+from gateway.registry.cursors import Cursors
+from gateway.registry.registry import Registry
+from gateway.store import tenants
+from gateway.store.engine import Store
+from gateway.store.sealing import Sealer
+from gateway.upstream.pool import Upstream
+
+NEVER = 1e6
+
+
+@dataclass(slots=True)
+class Heard:
+    """A listener that can be waited for: the revisions before and after, and whether the tenant was lost."""
+
+    revisions: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def __call__(self, old: Registry, new: Registry | None) -> None:
+        self.revisions.append((old.revision, None if new is None else new.revision))
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def until(self, revision: int | None) -> None:
+        with anyio.fail_after(10):
+            while not self.revisions or self.revisions[-1][1] != revision:
+                await self._changed.wait()
+
+
+@dataclass(slots=True)
+class Replica:
+    """The parts of a replica between the store and a face."""
+
+    store: Store
+    snapshots: Snapshots
+    connections: Connections
+
+    async def show(self, tenant: TenantId) -> Registry:
+        """What a request of the tenant is shown."""
+        async with self.connections.open(_principal(tenant)) as registry:
+            return registry
+
+    async def advance(self, tenant: TenantId) -> int:
+        """Somebody changes the catalog; nobody is told."""
+        async with self.store.transaction(tenant) as db:
+            return await tenants.advance(tenant, db)
+
+    async def create(self, slug: str) -> TenantId:
+        """A tenant with nothing in it."""
+        tenant = Tenant(id=new_tenant_id(), slug=slug, name=slug, revision=1, created_at=datetime.now(UTC))
+        async with self.store.transaction(tenant.id) as db:
+            await tenants.insert(tenant, db)
+        return tenant.id
+
+    async def remove(self, tenant: TenantId) -> None:
+        """Somebody removes the tenant; nobody is told."""
+        async with self.store.transaction(tenant) as db:
+            await tenants.remove(tenant, db)
+
+
+def _principal(tenant: TenantId) -> Principal:
+    return Principal(
+        tenant=tenant, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset({Scope.MCP}), profile=None
+    )
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncGenerator[Store]:
+    async with Store(database_url) as opened:
+        yield opened
+
+
+def _parts(store: Store, repair_s: float) -> Replica:
+    sealer = Sealer(("secret-key-of-the-tests-0123456789abc",))
+    snapshots = Snapshots(store)
+    views = Views(Binder(Upstream(), StoredSecrets(store, sealer), Validators()))
+    connections = Connections(snapshots, views, Cursors(sealer.derive("cursors")), repair_s=repair_s)
+    return Replica(store, snapshots, connections)
+
+
+@pytest.fixture
+async def replica(store: Store) -> AsyncGenerator[Replica]:
+    """A replica that never asks by itself."""
+    made = _parts(store, NEVER)
+    async with made.connections:
+        yield made
+
+
+@pytest.fixture
+async def asking(store: Store) -> AsyncGenerator[Replica]:
+    """A replica that asks all the time."""
+    made = _parts(store, 0.02)
+    async with made.connections:
+        yield made
+
+
+def _tell(replica: Replica, tenant: TenantId, revision: int) -> None:
+    """What the application does with an event."""
+    replica.snapshots.note(tenant, revision)
+    replica.connections.refresh(tenant, revision)
+
+
+async def test_a_follower_adopts_what_an_event_tells_of(replica: Replica) -> None:
+    """Ours: an event brings every follower of the tenant to the new revision, and no other tenant's (CON-2)."""
+    acme, globex = await replica.create("acme"), await replica.create("globex")
+    first, second, other = Heard(), Heard(), Heard()
+    for tenant, heard in ((acme, first), (acme, second), (globex, other)):
+        replica.connections.subscribe(await replica.show(tenant), heard)
+    _tell(replica, acme, await replica.advance(acme))
+    await first.until(2)
+    await second.until(2)
+
+    assert first.revisions == second.revisions == [(1, 2)]
+    assert other.revisions == []
+
+
+async def test_a_burst_of_events_is_loaded_once_or_twice(replica: Replica) -> None:
+    """Ours: many changes in a moment cost few loads, and the last one is shown (CON-2)."""
+    acme = await replica.create("acme")
+    followers = [Heard() for _ in range(50)]
+    shown = await replica.show(acme)
+    for heard in followers:
+        replica.connections.subscribe(shown, heard)
+    revisions = [await replica.advance(acme) for _ in range(20)]
+    with capture_logs() as lines:
+        for revision in revisions:
+            _tell(replica, acme, revision)
+        for heard in followers:
+            await heard.until(revisions[-1])
+
+    assert [line["event"] for line in lines].count("snapshot_loaded") == 1
+    assert all(heard.revisions == [(1, 21)] for heard in followers)
+
+
+async def test_an_old_event_tells_nobody(replica: Replica) -> None:
+    """Ours: events are hints; only a newer revision is adopted (CON-2)."""
+    acme = await replica.create("acme")
+    await replica.advance(acme)
+    heard = Heard()
+    replica.connections.subscribe(await replica.show(acme), heard)
+    for revision in (0, 1, 2, 2):
+        _tell(replica, acme, revision)
+    _tell(replica, acme, await replica.advance(acme))
+    await heard.until(3)
+
+    assert heard.revisions == [(2, 3)]
+
+
+async def test_what_moved_between_opening_and_following_is_not_missed(replica: Replica) -> None:
+    """Ours: whoever follows late is told of what came before (CON-1)."""
+    acme = await replica.create("acme")
+    shown = await replica.show(acme)
+    _tell(replica, acme, await replica.advance(acme))
+    heard = Heard()
+    replica.connections.subscribe(shown, heard)
+    await heard.until(2)
+
+
+async def test_what_a_request_finds_out_reaches_the_followers(replica: Replica) -> None:
+    """Ours: followers never lag behind what the same replica already shows others (CON-2)."""
+    acme = await replica.create("acme")
+    heard = Heard()
+    replica.connections.subscribe(await replica.show(acme), heard)
+    await replica.advance(acme)
+    replica.snapshots.distrust()
+    await replica.show(acme)
+    await heard.until(2)
+
+
+async def test_a_lost_event_is_repaired_by_the_timer(asking: Replica) -> None:
+    """Ours: without any event the database is asked, and only the newest is shown (SRV-4, CON-2)."""
+    acme = await asking.create("acme")
+    heard = Heard()
+    asking.connections.subscribe(await asking.show(acme), heard)
+    await asking.advance(acme)
+    await heard.until(2)
+    await asking.advance(acme)
+    await heard.until(3)
+
+
+async def test_a_gap_is_repaired_at_once(replica: Replica) -> None:
+    """Ours: when events may have been lost, nobody waits for the timer (SRV-4)."""
+    acme = await replica.create("acme")
+    heard = Heard()
+    replica.connections.subscribe(await replica.show(acme), heard)
+    await replica.advance(acme)
+    replica.connections.distrust()
+    await heard.until(2)
+
+
+async def test_followers_of_a_lost_tenant_are_told_once(asking: Replica) -> None:
+    """Ours: a tenant that is gone has no followers, event or not (TEN-1)."""
+    acme, globex = await asking.create("acme"), await asking.create("globex")
+    told, found = Heard(), Heard()
+    leave = asking.connections.subscribe(await asking.show(acme), told)
+    asking.connections.subscribe(await asking.show(globex), found)
+    asking.connections.forget(acme)
+    await asking.remove(globex)
+    await found.until(None)
+    asking.connections.forget(acme)
+    leave()
+
+    assert told.revisions == found.revisions == [(1, None)]
+    assert asking.connections.follower_count == 0
+    with pytest.raises(NotFound):
+        await asking.show(globex)
+
+
+async def test_whoever_left_hears_nothing_and_a_broken_listener_stops_nobody(replica: Replica) -> None:
+    """Ours: one follower cannot keep the others from what is new (CON-2)."""
+    acme = await replica.create("acme")
+    shown = await replica.show(acme)
+    gone, heard = Heard(), Heard()
+
+    def broken(_: Registry, __: Registry | None) -> None:
+        raise ValueError("a bug")
+
+    leave = replica.connections.subscribe(shown, gone)
+    replica.connections.subscribe(shown, broken)
+    replica.connections.subscribe(shown, heard)
+    leave()
+    leave()
+    with capture_logs() as lines:
+        _tell(replica, acme, await replica.advance(acme))
+        await heard.until(2)
+
+    assert gone.revisions == []
+    assert "follower_failed" in [line["event"] for line in lines]
+
+
+async def test_a_request_keeps_the_registry_it_has_taken(replica: Replica) -> None:
+    """Ours: a swap breaks no request that is under way (CON-1)."""
+    acme = await replica.create("acme")
+    heard = Heard()
+    async with replica.connections.open(_principal(acme)) as registry:
+        replica.connections.subscribe(registry, heard)
+        _tell(replica, acme, await replica.advance(acme))
+        await heard.until(2)
+        assert registry.revision == 1
+        assert replica.connections.open_count == 1
+
+    assert replica.connections.open_count == 0
+
+
+async def test_following_ends_with_the_connections(store: Store) -> None:
+    """Ours: nothing of a closed part runs on."""
+    made = _parts(store, 0.01)
+    acme = await made.create("acme")
+    heard = Heard()
+    async with made.connections:
+        made.connections.subscribe(await made.show(acme), heard)
+    await made.advance(acme)
+    made.connections.refresh(acme, 2)
+    made.connections.distrust()
+    await anyio.wait_all_tasks_blocked()
+
+    assert heard.revisions == []

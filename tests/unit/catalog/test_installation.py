@@ -1,0 +1,142 @@
+"""What the doctor makes of keys, egress, clocks, disk, versions and the policy."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from gateway.bus.checkup import RedisFacts
+from gateway.catalog.diagnoses import judge_database, judge_redis
+from gateway.catalog.installation import (
+    Installation,
+    judge_clock,
+    judge_disk,
+    judge_egress,
+    judge_keys,
+    judge_policy,
+    judge_versions,
+)
+from gateway.domain.findings import Verdict
+from gateway.errors import DatabaseUnavailable, RedisUnavailable
+from gateway.store.checkup import DatabaseFacts
+
+REDIS = RedisFacts(
+    version="7.2.4",
+    number=(7, 2),
+    clock_skew_s=0.0,
+    keeps_log=True,
+    log_is_written=True,
+    max_bytes=0,
+    eviction="noeviction",
+    is_replica=False,
+)
+DATABASE = DatabaseFacts(
+    version="18.4",
+    major=18,
+    login="gateway_app",
+    login_is_mighty=False,
+    clock_skew_s=0.0,
+    revision="0001",
+    role=None,
+    unwalled=(),
+    unforced=(),
+    missing=(),
+)
+INSTALLATION = Installation(database_url="", redis_url="", data_dir=Path("kept-here"))
+
+
+@pytest.mark.parametrize(
+    ("skew", "status"),
+    [(0.2, Verdict.OK), (-0.9, Verdict.OK), (2.0, Verdict.WARNING), (-2.0, Verdict.WARNING), (61.0, Verdict.FAILED)],
+)
+def test_clocks_that_differ_are_found(skew: float, status: Verdict) -> None:
+    """Ours: keys expire and limits are counted by the same time everywhere."""
+    assert judge_clock(replace(DATABASE, clock_skew_s=skew), REDIS).status is status
+    assert judge_clock(DATABASE, replace(REDIS, clock_skew_s=skew)).status is status
+
+
+def test_without_another_clock_nothing_is_claimed() -> None:
+    """Ours: what cannot be known is not called good."""
+    assert judge_clock(None, None).status is Verdict.WARNING
+
+
+@pytest.mark.parametrize(
+    "entry", ["127.0.0.1:8080", "localhost:80", "10.0.0.5:443", "[fd00::5]:8080", "billing.internal:8443", "[::1]:1"]
+)
+def test_an_inner_upstream_that_everybody_may_name_is_said(entry: str) -> None:
+    """Ours: the egress list opens doors for all tenants, so each is named."""
+    finding = judge_egress(["192.0.32.7:25", entry])
+
+    assert finding.status is Verdict.WARNING
+    assert entry in finding.detail
+    assert "192.0.32.7" not in finding.detail
+    assert judge_egress(["192.0.32.7:25", "[2606:4700::1]:22"]).status is Verdict.OK
+
+
+def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
+    """Ours: keys of our own making are for one machine; short ones can be guessed."""
+    ours = replace(
+        INSTALLATION,
+        secret_key_lengths=[48],
+        operator_key_length=48,
+        secret_keys_are_ours=True,
+        operator_key_is_ours=True,
+    )
+    configured = replace(INSTALLATION, secret_key_lengths=[32, 40], operator_key_length=32)
+    short = replace(INSTALLATION, secret_key_lengths=[40, 8], operator_key_length=9)
+
+    assert {finding.status for finding in judge_keys(ours)} == {Verdict.WARNING}
+    assert all("kept-here" in finding.detail for finding in judge_keys(ours))
+    assert {finding.status for finding in judge_keys(configured)} == {Verdict.OK}
+    assert {finding.status for finding in judge_keys(short)} == {Verdict.FAILED}
+    assert [finding.detail for finding in judge_keys(INSTALLATION)] == ["there is none yet"] * 2
+
+
+def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: little room is a warning, almost none a failure; a folder that is not there yet has a parent."""
+    rooms = [50 << 30, 500 << 20, 1 << 20]
+
+    def usage(place: Path) -> SimpleNamespace:
+        assert place == tmp_path
+        return SimpleNamespace(free=rooms.pop(0))
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+
+    seen = [judge_disk(tmp_path / "not" / "there").status for _ in range(3)]
+    assert seen == [Verdict.OK, Verdict.WARNING, Verdict.FAILED]
+
+
+def test_an_old_redis_or_a_replica_is_found() -> None:
+    """Ours: what the scripts use came with Redis 6.2, and a replica takes no writes."""
+    for facts in (replace(REDIS, version="6.0.16", number=(6, 0)), replace(REDIS, is_replica=True)):
+        [first, *_] = judge_redis(facts)
+        assert (first.check, first.status) == ("redis", Verdict.FAILED)
+    broken = {finding.check: finding.status for finding in judge_redis(replace(REDIS, log_is_written=False))}
+    assert broken["redis_persistence"] is Verdict.FAILED
+
+
+def test_an_old_postgres_is_a_warning() -> None:
+    """Ours: what was never tried is said."""
+    assert judge_versions(replace(DATABASE, major=13, version="13.2"), REDIS).status is Verdict.WARNING
+    assert "Redis 7.2.4" in judge_versions(DATABASE, REDIS).detail
+
+
+def test_a_part_that_is_away_is_one_finding() -> None:
+    """Ours: one cause is told once."""
+    assert [finding.check for finding in judge_database(DatabaseUnavailable("away"))] == ["database"]
+    assert [finding.check for finding in judge_redis(RedisUnavailable("away"))] == ["redis"]
+
+
+def test_a_database_without_our_role_is_to_be_migrated() -> None:
+    """Ours: the mending is one command."""
+    found = {finding.check: finding for finding in judge_database(DATABASE)}
+
+    assert found["role"].status is found["grants"].status is Verdict.FAILED
+    assert "gateway migrate" in found["role"].mend
+
+
+def test_the_default_policy_is_said() -> None:
+    """Ours: that every call runs without asking surprises, so the doctor says it."""
+    assert judge_policy().status is Verdict.OK
+    assert "allow" in judge_policy().detail
