@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.compiling import Content, compile_source, read_content
+from gateway.catalog.destinations import check_destinations, stored_origins
 from gateway.catalog.drafts import (
     PreparedImport,
     SourceDraft,
@@ -116,6 +117,10 @@ async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, se
         current = await find_source(tenant, db, seen.id)
         if current.version != seen.version:
             raise Conflict("the source was changed at the same time; read it again")
+        if ready.draft.credentials is None:
+            check_destinations(
+                current, stored_origins(await operations.tools(tenant, db), current.id), ready.compilation
+            )
         report = await _check(tenant, db, ready, own=current)
         source = succeed_source(current, ready)
         await operations.remove_all(tenant, db, source.id)

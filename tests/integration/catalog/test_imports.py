@@ -244,3 +244,24 @@ async def test_the_tools_of_two_tenants_share_nothing(changes: Changes) -> None:
     await imports.import_source(other.id, changes.catalog, PETS, by=BY)
     await sources.remove_source(other.id, changes.catalog, "pets", by=BY)
     assert len(await _names(changes)) == 4
+
+
+async def test_stored_credentials_do_not_follow_a_source_to_another_host(changes: Changes) -> None:
+    """Ours: whoever changes a source cannot have its secrets sent elsewhere without knowing them (TEN-4, TEN-5)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    draft = SourceDraft(name="api", document=secured(URL), credentials={"token": Credential(value="s3cr3t-1")})
+    await imports.import_source(tenant, catalog, draft, by=BY)
+
+    async def move(base_url: str, credentials: dict[str, Credential] | None) -> None:
+        def revise(old: SourceDraft) -> SourceDraft:
+            return replace(old, base_url=base_url, credentials=credentials)
+
+        await imports.update_source(tenant, catalog, "api", revise, by=BY)
+
+    with pytest.raises(InvalidBody, match=r"evil\.example") as refused:
+        await move("https://evil.example", None)
+    assert refused.value.faults[0].pointer == "/credentials"
+    await move(f"{URL}/v2", None)
+    await move("https://new.example", {"token": Credential(value="s3cr3t-2")})
+    await move("https://other.example", {})
+    await move("https://third.example", None)

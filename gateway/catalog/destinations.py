@@ -1,0 +1,44 @@
+"""Where a source's calls go, and that credentials stored for one place do not follow them to another unseen.
+
+Stored credentials can be written and never read. Whoever may change a source could still have them sent to a host of
+their own; so a change of hosts asks for the credentials again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from gateway.domain.identifiers import SourceId
+from gateway.domain.sources import Compilation, Source
+from gateway.domain.tools import Tool
+from gateway.errors import Fault, InvalidBody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """The part of a request plan that says where."""
+
+    origin: str
+
+
+_place_of = msgspec.json.Decoder(_Place).decode
+
+
+def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
+    """Scheme, host and port of every place that the source's operations are sent to now."""
+    return frozenset(_place_of(tool.plan).origin for tool in tools if tool.source == source)
+
+
+def check_destinations(current: Source, before: frozenset[str], compilation: Compilation) -> None:
+    """Let a source with stored credentials go on to the places it went to before.
+
+    Raises:
+        InvalidBody: it would send to others; `credentials` has to say what they are to be given.
+    """
+    added = sorted({operation.plan.origin for operation in compilation.operations} - before)
+    if not current.schemes or not added:
+        return
+    reason = f"calls would go to {', '.join(added[:3])}, where the stored credentials were not meant for"
+    fault = Fault(pointer="/credentials", reason=f"{reason}; send them again, or an empty object to go without")
+    raise InvalidBody(f"credentials: {fault.reason}", faults=[fault])
