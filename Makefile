@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench mutate-guards lock format clean
+.PHONY: help run test check bench soak mutate-guards lock format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -34,6 +34,9 @@ check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings
 
 bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the tables (ARGS=--write, --quick)
 	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+soak: $(STAMP) ## Run the tests that take long (SOAK_CALLS=60000)
+	@$(BIN)/python -m pytest tests/soak -q
 
 mutate-guards: $(STAMP) ## Take every guard out in turn; the tests must notice (writes docs/security/guards.md)
 	@$(BIN)/python -m tests.guards --write

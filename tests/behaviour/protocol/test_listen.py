@@ -134,7 +134,8 @@ async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
     async with _listening(acme) as messages:
         await _next(messages)
         request = _request(acme, {"toolsListChanged": True}, "l-2")
-        refused = await acme.gateway.http.post("/t/acme/mcp", **request)
+        with anyio.fail_after(10):
+            refused = await acme.gateway.http.post("/t/acme/mcp", **request)
 
     assert refused.json()["error"]["code"] == 42900
     async with _listening(acme, request_id="l-3") as messages:

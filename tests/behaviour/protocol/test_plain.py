@@ -129,6 +129,34 @@ async def test_both_ways_tell_the_same_of_a_refusal(acme: Acme, version: str | N
     assert limited[0].status_code == limited[1].status_code
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mcp-name": "list_pets"},
+        {"mcp-method": "tools/list"},
+        {"mcp-protocol-version": "2099-01-01"},
+        {"mcp-name": ""},
+    ],
+)
+async def test_headers_that_disagree_with_a_plain_body_are_refused(acme: Acme, change: dict[str, str]) -> None:
+    """MCP: what the headers mirror is compared with the body, whichever way a request takes (SRV-1, TEN-5)."""
+    headers = {
+        "authorization": f"Bearer {acme.key}",
+        "accept": ACCEPT,
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "tools/call",
+        "mcp-name": "get_pet",
+        **change,
+    }
+    params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": META}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+    answer = await acme.gateway.http.post("/t/acme/mcp", json=body, headers=headers)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+    assert acme.upstream.seen == []
+
+
 def test_only_the_plainest_form_is_recognised() -> None:
     """Ours: whatever the short way does not know to the last member goes the long way (CAL-1)."""
     plain: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t"}}

@@ -1,0 +1,97 @@
+"""Listen streams over two replicas: what is changed at one is told by the other, whatever became of the event."""
+
+from collections.abc import AsyncIterable
+
+import anyio
+import pytest
+from mcp.client.subscriptions import SubscriptionLost
+
+from tests.behaviour.replicas.conftest import Acme
+from tests.support.documents import many
+from tests.support.replicas import tool_names
+
+PATIENCE_S = 20
+"""An event is there within a second, what is found out after five; the machine may be busy."""
+
+
+async def _hears(stream: AsyncIterable[object]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        async for event in stream:
+            assert type(event).__name__ == "ToolsListChanged"
+            return
+
+
+async def _change(acme: Acme) -> None:
+    await acme.replicas.a.gateway.import_document(acme.slug, many(acme.upstream.url, 1), name="more")
+
+
+async def test_a_change_at_a_is_told_by_b(acme: Acme) -> None:
+    """Ours: a stream hears of what any replica commits (CAP-2)."""
+    async with (
+        acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
+        client.listen(tools_list_changed=True) as stream,
+    ):
+        await _change(acme)
+        await _hears(stream)
+        assert "op_0000" in await tool_names(client)
+
+
+async def test_a_change_that_b_was_cut_off_from_is_told_when_it_is_back(acme: Acme) -> None:
+    """Ours: a replica that may have missed something asks at once (CAP-2, SRV-4)."""
+    b = acme.replicas.b
+    async with (
+        acme.replicas.client(acme.slug, acme.key, to=b) as client,
+        client.listen(tools_list_changed=True) as stream,
+    ):
+        b.pause()
+        b.drop_subscription()
+        await _change(acme)
+        b.resume()
+        await _hears(stream)
+
+
+async def test_a_change_that_nobody_told_of_is_told_when_b_finds_it_out(acme: Acme) -> None:
+    """Ours: a stream never lags behind what its replica lists (CAP-2, SRV-4)."""
+    async with (
+        acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
+        client.listen(tools_list_changed=True) as stream,
+        anyio.create_task_group() as group,
+    ):
+
+        async def ask_on() -> None:
+            while True:
+                await client.call_tool("get_pet", {"id": 7})
+                await anyio.sleep(0.1)
+
+        group.start_soon(ask_on)
+        with acme.replicas.a.muted():
+            await _change(acme)
+        await _hears(stream)
+        group.cancel_scope.cancel()
+
+
+async def test_a_stream_of_a_deleted_tenant_ends(acme: Acme) -> None:
+    """Ours: a tenant that is gone is gone for whoever listens, too, on every replica (TEN-1)."""
+    async with (
+        acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as client,
+        client.listen(tools_list_changed=True) as stream,
+    ):
+        (await acme.replicas.a.gateway.admin.delete(f"/tenants/{acme.slug}")).raise_for_status()
+        with anyio.fail_after(PATIENCE_S):
+            async for event in stream:
+                assert event
+
+
+async def test_whoever_loses_a_stream_with_its_replica_listens_anew_at_the_other(acme: Acme) -> None:
+    """Ours: a killed replica costs a stream, not the hearing (CAP-2, SRV-1)."""
+    async with acme.replicas.client(acme.slug, acme.key) as client:
+        acme.replicas.turns.clear()
+        with pytest.raises(SubscriptionLost), anyio.fail_after(PATIENCE_S):
+            async with client.listen(tools_list_changed=True) as stream:
+                name, _ = acme.replicas.turns[-1]
+                next(replica for replica in acme.replicas.all if replica.name == name).kill()
+                await _hears(stream)
+        left = next(replica for replica in acme.replicas.all if replica.is_up)
+        async with client.listen(tools_list_changed=True) as stream:
+            await left.gateway.import_document(acme.slug, many(acme.upstream.url, 1), name="more")
+            await _hears(stream)

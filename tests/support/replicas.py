@@ -1,0 +1,319 @@
+"""Two real gateway processes over the test's PostgreSQL and Redis, and clients that reach either of them in turn.
+
+Each replica logs in to Redis as a user of its own, so that a test can take one of them its voice without the other
+noticing; each process writes its log as JSON lines into a file of its own.
+"""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import httpx
+import httpx2
+import redis
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gateway.app.readiness import Readiness
+from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+
+NAMES = ("a", "b")
+Mode = Literal["auto", "legacy", "2026-07-28"]
+
+_STARTING_S = 60.0
+_STOPPING_S = 15.0
+_SHOWN_LINES = 40
+_REDIS_PASSWORD = "of-a-replica"
+
+
+class Replica:
+    """One gateway process; killed or stopped it can be started again, on another port."""
+
+    def __init__(self, name: str, folder: Path, environment: dict[str, str], redis_url: str) -> None:
+        self.name = name
+        self.log = folder / f"replica-{name}.jsonl"
+        self.is_up = False
+        self.redis_user = f"replica-{name}"
+        self._environment = {
+            **environment,
+            "GATEWAY_REDIS_URL": redis_url.replace("unix://", f"unix://{self.redis_user}:{_REDIS_PASSWORD}@", 1),
+        }
+        self._redis_url = redis_url
+        self._folder = folder
+        self._child: subprocess.Popen[bytes] | None = None
+        self._clients = AsyncExitStack()
+        self._gateway: RunningGateway | None = None
+
+    @property
+    def gateway(self) -> RunningGateway:
+        """This replica and nobody else: its URL, its admin API, plain HTTP to it."""
+        assert self._gateway is not None, f"replica {self.name} was not started"
+        return self._gateway
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._running.pid
+
+    async def start(self) -> None:
+        """Start the process and wait until it serves."""
+        await self._clients.aclose()
+        command = [sys.executable, "-m", "gateway", "serve", "--json", "--port", "0"]
+        command += ["--data-dir", str(self._folder / f"replica-{self.name}")]
+        with self.log.open("ab") as log:
+            self._child = _launch(command, self._environment, log)
+        url = await self._announced(self._child)
+        bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
+        admin = httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, timeout=60, trust_env=False)
+        http = httpx.AsyncClient(base_url=url, timeout=30, trust_env=False)
+        await self._clients.enter_async_context(admin)
+        await self._clients.enter_async_context(http)
+        self._gateway = RunningGateway(url, admin, http, Readiness())  # the real one is in the other process
+        self.is_up = True
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self.is_up = False
+        self._running.kill()
+        self._running.wait()
+
+    async def heal(self) -> None:
+        """Bring it back from whatever a test did to it."""
+        if self._running.poll() is not None:
+            await self.start()
+        elif not self.is_up:
+            self.resume()
+
+    async def stop(self) -> int:
+        """Ask it to end, wait, and tell the exit code; whoever does not end in time is killed."""
+        self.is_up = False
+        child = self._running
+        child.send_signal(signal.SIGCONT)
+        child.terminate()
+        with anyio.move_on_after(_STOPPING_S):
+            return await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
+        child.kill()
+        return child.wait()
+
+    def pause(self) -> None:
+        """Let it keep its sockets and do nothing."""
+        self.is_up = False
+        self._running.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._running.send_signal(signal.SIGCONT)
+        self.is_up = True
+
+    @contextmanager
+    def muted(self) -> Generator[None]:
+        """While the block runs, nothing that it publishes reaches anybody, itself included."""
+        with self._redis() as client:
+            client("ACL", "SETUSER", self.redis_user, "-publish")
+        try:
+            yield
+        finally:
+            with self._redis() as client:
+                client("ACL", "SETUSER", self.redis_user, "+publish")
+
+    def drop_subscription(self) -> None:
+        """Cut the connection on which it hears the others; what they say until it stands again is lost."""
+        with self._redis() as client:
+            client("CLIENT", "KILL", "USER", self.redis_user, "TYPE", "pubsub")
+
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """What it logged of this event."""
+        found = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in found if line.get("event") == event]
+
+    async def close(self) -> None:
+        """End it, whatever its state, and show the end of its log, which is printed when the test has failed."""
+        await self._clients.aclose()
+        if self._child is not None and self._child.poll() is None:
+            await self.stop()
+        if self.log.exists():
+            print(f"--- replica {self.name}", *self.log.read_text().splitlines()[-_SHOWN_LINES:], sep="\n")
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._child is not None, f"replica {self.name} was not started"
+        return self._child
+
+    async def _announced(self, child: subprocess.Popen[bytes]) -> str:
+        """The URL in what `gateway serve --json` prints once it serves."""
+        assert child.stdout is not None
+        with child.stdout, anyio.move_on_after(_STARTING_S):
+            said = await anyio.to_thread.run_sync(_read_object, child.stdout, abandon_on_cancel=True)
+            if said:
+                url: str = json.loads(said)["url"]
+                return url
+        child.kill()
+        child.wait()
+        raise AssertionError(f"replica {self.name} did not start: {self.log.read_text()[-2000:]}")
+
+    @contextmanager
+    def _redis(self) -> Generator[Callable[..., object]]:
+        with commanding(self._redis_url) as command:
+            yield command
+
+
+@dataclass(slots=True)
+class Replicas:
+    """The replicas `a` and `b`, and a way to both."""
+
+    all: tuple[Replica, ...]
+    turns: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Which replica got which method, in the order of the requests of all clients made here."""
+
+    @property
+    def a(self) -> Replica:
+        """The first replica."""
+        return self.all[0]
+
+    @property
+    def b(self) -> Replica:
+        """The second replica."""
+        return self.all[1]
+
+    async def heal(self) -> None:
+        """Bring both back from whatever a test did to them."""
+        await _at_once([replica.heal for replica in self.all])
+        self.turns.clear()
+
+    def admin(self, replica: Replica) -> httpx.AsyncClient:
+        """The operator at this replica's admin API."""
+        return replica.gateway.admin
+
+    def http(self, key: str, *, to: Replica | None = None) -> httpx2.AsyncClient:
+        """A plain client with this key: each request goes to the next replica that is up, or always to one."""
+        transport = RoundRobin((to,) if to else self.all, self.turns)
+        return httpx2.AsyncClient(
+            transport=transport, base_url=URL, headers={"authorization": f"Bearer {key}"}, timeout=30
+        )
+
+    @asynccontextmanager
+    async def client(
+        self, slug: str, key: str, mode: Mode = "auto", *, to: Replica | None = None, **more: Any
+    ) -> AsyncGenerator[Client]:
+        """The SDK's own client, each HTTP request at the next replica that is up, or always at one."""
+        async with (
+            self.http(key, to=to) as http,
+            Client(streamable_http_client(f"{URL}/t/{slug}/mcp", http_client=http), mode=mode, **more) as client,
+        ):
+            yield client
+
+
+URL = "http://127.0.0.1:1"
+"""What clients believe to talk to; the transport puts a replica's port in."""
+
+
+class RoundRobin(httpx2.AsyncHTTPTransport):
+    """A load balancer in the client: every request goes to the next of these replicas that is up."""
+
+    def __init__(self, replicas: Sequence[Replica], turns: list[tuple[str, str]]) -> None:
+        super().__init__(trust_env=False)
+        self._replicas = replicas
+        self._numbers = itertools.count()
+        self._turns = turns
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it to whoever's turn it is."""
+        up = [replica for replica in self._replicas if replica.is_up] or list(self._replicas)
+        replica = up[next(self._numbers) % len(up)]
+        self._turns.append((replica.name, request.method))
+        request.url = request.url.copy_with(port=urlsplit(replica.gateway.url).port)
+        return await super().handle_async_request(request)
+
+
+@asynccontextmanager
+async def running_replicas(
+    database_url: str, redis_url: str, folder: Path, *, egress_allow: Sequence[str] = (), **variables: str
+) -> AsyncGenerator[Replicas]:
+    """Both replicas, started at the same time; variables are `GATEWAY_*` names in small letters without the prefix."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")} | {
+        "GATEWAY_DATABASE_URL": database_url,
+        "GATEWAY_SECRET_KEYS": SECRET_KEY,
+        "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
+        "GATEWAY_EGRESS_ALLOW": ",".join(egress_allow),
+        "GATEWAY_LOG_FORMAT": "json",
+        "GATEWAY_DRAIN_S": "2",
+        **{f"GATEWAY_{name.upper()}": value for name, value in variables.items()},
+    }
+    replicas = Replicas(tuple(Replica(name, folder, environment, redis_url) for name in NAMES))
+    with _redis_users(redis_url, [replica.redis_user for replica in replicas.all]):
+        try:
+            await _at_once([replica.start for replica in replicas.all])
+            yield replicas
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _at_once([replica.close for replica in replicas.all])
+
+
+async def until(claim: Callable[[], Awaitable[bool]], *, seconds: float = 5, pause: float = 0.02) -> None:
+    """Wait for what another process does, of which no event tells."""
+    with anyio.fail_after(seconds):
+        while True:
+            if await claim():
+                return
+            await anyio.sleep(pause)
+
+
+async def tool_names(client: Client) -> list[str]:
+    """Every tool that a client is shown, page by page."""
+    names: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        names += [tool.name for tool in page.tools]
+        cursor = page.next_cursor
+        if cursor is None:
+            return names
+
+
+@contextmanager
+def commanding(redis_url: str) -> Generator[Callable[..., object]]:
+    """Redis as its operator commands it."""
+    with redis.Redis(unix_socket_path=urlsplit(redis_url).path) as client:
+        yield cast(Callable[..., object], cast(Any, client).execute_command)
+
+
+@contextmanager
+def _redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
+    with commanding(redis_url) as command:
+        for name in names:
+            command("ACL", "SETUSER", name, "reset", "on", f">{_REDIS_PASSWORD}", "~*", "&*", "+@all")
+        try:
+            yield
+        finally:
+            command("ACL", "DELUSER", *names)
+
+
+def _launch(command: Sequence[str], environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log)
+
+
+def _read_object(lines: IO[bytes]) -> bytes:
+    """A JSON object over several lines; less of it when the writer ends."""
+    said = b""
+    for line in lines:
+        said += line
+        if line.startswith(b"}"):
+            break
+    return said
+
+
+async def _at_once(tasks: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    async with anyio.create_task_group() as group:
+        for task in tasks:
+            group.start_soon(task)
