@@ -636,7 +636,7 @@ CALLS = (
         "listen-limit",
         "a tenant has no more open streams than its policy allows",
         "gateway/protocol/listen.py",
-        "if room.streams >= limit:",
+        "if self._count(registry.principal.tenant) >= limit:",
         "if False:",
         ("tests/behaviour/protocol/test_listen.py::test_streams_are_limited_per_tenant",),
     ),

@@ -87,16 +87,15 @@ def build_app(settings: Settings, *, addresses: Addresses, keys: Keys, readiness
             await store.check()
             await bus.check()
             stack.callback(bus.subscribe(events.deliver))
+            stack.callback(bus.subscribe(face.hear))
             stack.callback(bus.subscribe_gaps(events.distrust))
             yield
 
     checks = (("database", store.check), ("redis", bus.check))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining)
     tenants = Middleware(Doorway, prefix="/t/", to=face.endpoint)
-    doctor = Doctor(
-        describe_installation(settings, keys, database_url=addresses.database_url, redis_url=addresses.redis_url)
-    )
-    admin = Mount("/admin/v1", routes=admin_routes(catalog, credentials, doctor))
+    facts = describe_installation(settings, keys, database_url=addresses.database_url, redis_url=addresses.redis_url)
+    admin = Mount("/admin/v1", routes=admin_routes(catalog, credentials, Doctor(facts)))
     return Starlette(
         routes=[*probes, admin],
         middleware=[_edge(settings), tenants],

@@ -14,7 +14,7 @@ from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChange
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
 from gateway.connections.roster import Listener
-from gateway.domain.identifiers import TenantId
+from gateway.domain.identifiers import KeyId, TenantId
 from gateway.errors import LimitExceeded
 from gateway.protocol.current import CURRENT
 from gateway.registry.registry import Registry
@@ -28,11 +28,11 @@ Subscribe = Callable[[Registry, Listener], Callable[[], None]]
 
 
 class Listens:
-    """The listen streams of this replica, tenant by tenant."""
+    """The listen streams of this replica, key by key."""
 
     def __init__(self, subscribe: Subscribe) -> None:
         self._subscribe = subscribe
-        self._rooms: dict[TenantId, _Room] = {}
+        self._rooms: dict[KeyId, _Room] = {}
 
     async def serve(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
@@ -43,30 +43,40 @@ class Listens:
             LimitExceeded: the tenant has as many streams as it may have.
         """
         registry = CURRENT.get().registry
-        tenant, limit = registry.principal.tenant, registry.view.snapshot.policy.limits.streams
-        room = self._rooms.get(tenant)
-        if room is None:
-            room = self._rooms[tenant] = _Room(registry, self._subscribe)
-        if room.streams >= limit:
+        key, limit = registry.principal.key, registry.view.snapshot.policy.limits.streams
+        if self._count(registry.principal.tenant) >= limit:
             raise LimitExceeded(f"the tenant has {limit} open streams, the most it may", retry_after_s=_RETRY_S)
+        room = self._rooms.get(key)
+        if room is None:
+            room = self._rooms[key] = _Room(registry, self._subscribe)
         room.streams += 1
         try:
             return await room.handler(ctx, params.model_copy(update={"notifications": _served(params.notifications)}))
         finally:
             room.streams -= 1
-            if not room.streams and self._rooms.get(tenant) is room:
-                del self._rooms[tenant]
+            if not room.streams and self._rooms.get(key) is room:
+                del self._rooms[key]
+
+    def end(self, key: KeyId) -> None:
+        """End the streams of a key that was revoked or changed: whoever still may listens anew, with its credential."""
+        room = self._rooms.pop(key, None)
+        if room is not None:
+            room.handler.close()
 
     def close(self) -> None:
         """End every stream with its final result."""
         for room in self._rooms.values():
             room.handler.close()
 
+    def _count(self, tenant: TenantId) -> int:
+        return sum(room.streams for room in self._rooms.values() if room.tenant == tenant)
+
 
 class _Room:
-    """One tenant's streams (`mcp.server.subscriptions.SubscriptionBus`); it hears of moves while anybody listens."""
+    """One key's streams (`mcp.server.subscriptions.SubscriptionBus`); it hears of moves while anybody listens."""
 
     def __init__(self, registry: Registry, subscribe: Subscribe) -> None:
+        self.tenant = registry.principal.tenant
         self.streams = 0
         self.handler = ListenHandler(self, max_buffered_events=_MAX_BUFFERED, max_subscriptions=1_000_000)
         self._registry = registry
@@ -76,7 +86,7 @@ class _Room:
         self._pending: asyncio.TimerHandle | None = None
 
     async def publish(self, event: ServerEvent) -> None:
-        """Tell every stream of the tenant."""
+        """Tell every stream of the key."""
         self._tell(event)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:

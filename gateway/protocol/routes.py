@@ -9,6 +9,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from gateway.bus.sessions import Sessions
 from gateway.calls.run import Calls
 from gateway.connections.connections import Connections
+from gateway.domain.events import Event, KeyChanged
 from gateway.identity.credentials import Credentials
 from gateway.protocol.endpoint import MAX_BODY, Endpoint
 from gateway.protocol.handshake import Handshake
@@ -39,6 +40,11 @@ class Face:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    def hear(self, event: Event) -> None:
+        """A key that was revoked or changed has its streams ended; what it still may have is asked for anew."""
+        if isinstance(event, KeyChanged):
+            self._listens.end(event.key)
 
     def close_streams(self) -> None:
         """End all streams with what their protocol says at the end, before connections are closed under them."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -140,6 +141,29 @@ async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
     assert refused.json()["error"]["code"] == 42900
     async with _listening(acme, request_id="l-3") as messages:
         await _next(messages)
+
+
+async def test_a_revoked_key_has_no_streams(acme: Acme, database_url: str, redis_url: str) -> None:
+    """Ours: a revocation ends the streams of that key on every replica, and no others (TEN-2, CON-1)."""
+    kept = acme.key
+    revoked = (await acme.gateway.admin.post("/tenants/acme/keys", json={"name": "r", "scopes": ["mcp"]})).json()
+    theirs = replace(acme, key=revoked["key"])
+    async with (
+        running_gateway(database_url, redis_url) as other,
+        _listening(theirs, url=other.url) as messages,
+        _listening(acme, url=other.url) as others,
+    ):
+        await _next(messages)
+        await _next(others)
+        (await acme.gateway.admin.post(f"/tenants/acme/keys/{revoked['id']}/revoke")).raise_for_status()
+        ended = await _next(messages)
+        await acme.gateway.import_document("acme", many(acme.upstream.url, 1), name="more")
+        changed = await _next(others)
+
+    assert ended["result"]["resultType"] == "complete"
+    assert changed["method"] == "notifications/tools/list_changed"
+    assert (await acme.gateway.rpc("acme", kept, "tools/list")).status_code == 200
+    assert (await acme.gateway.rpc("acme", revoked["key"], "tools/list")).status_code == 401
 
 
 async def test_a_tenant_that_is_removed_has_no_streams(acme: Acme) -> None:
