@@ -6,23 +6,42 @@
     │   ├── InvalidCursor            a cursor that we did not issue to this caller
     │   ├── InvalidDocument          an OpenAPI document that cannot be read
     │   │   └── DocumentTooLarge     a document or body beyond its limit
-    │   ├── ArgumentsInvalid         tool arguments that break the tool's input schema
+    │   ├── ArgumentsInvalid         arguments that break the input schema, or that the prompt does not have
+    │   ├── MissingArguments         a prompt without arguments that it cannot do without
+    │   ├── DefinitionInvalid        a primitive of the tenant's own that breaks its contract
+    │   │   ├── ToolValidationError
+    │   │   ├── ResourceValidationError
+    │   │   ├── PromptValidationError
+    │   │   └── HandlerInvalid       a handler spec that is not of its documented form
+    │   ├── TemplateInvalid          a template that cannot be read; the fault has the line
+    │   ├── ReferenceMissing         it names what the tenant does not have or may not use
     │   └── NotYetSupported          part of the contract that this version refuses
     ├── Unauthenticated              no credential, or one that means nobody
     ├── Forbidden                    a known caller without the permission
     ├── NotFound                     it does not exist, or is not yours: nobody can tell which
     ├── Conflict
     │   ├── NameTaken                the name belongs to another primitive or object
+    │   │   └── DuplicateToolError   a tool registry has a tool of that name
     │   └── PreconditionFailed       If-Match named another version
     ├── LimitExceeded                a rate, concurrency or size limit; carries a retry hint
     ├── PolicyDenied                 the tenant's policy does not allow this call
+    ├── TemplateFailed               a template came to a limit or met a value it cannot use
+    ├── CallError                    a handler of ours could not finish its call
+    │   ├── HandlerFailed            it raised, took too long or answered in a wrong shape
+    │   ├── OutputInvalid            its result does not match the tool's output schema
+    │   ├── RecursionRefused         too many calls inside each other
+    │   ├── CapabilityMissing        the client did not declare what the call has to ask of it
+    │   └── ClientSilent             the client gave no answer in time, or is gone
     ├── UpstreamError
     │   ├── EgressDenied             the address is not one the gateway may dial
     │   ├── UpstreamUnreachable      no connection, or it broke
     │   ├── UpstreamTimeout          no answer in time
+    │   ├── UpstreamBusy             as many calls under way there as the tenant may have; nothing was sent
+    │   ├── UpstreamSuspended        it failed several times in a row and is left alone; nothing was sent
     │   ├── UpstreamAnswerTooLarge   more bytes than a result may have
     │   ├── UpstreamAnswerBroken     an answer that is no HTTP, or lies about its encoding
     │   ├── CredentialMissing        the operation wants a credential that was never stored
+    │   ├── TokenRefused             the authorization server gave no access token
     │   └── FetchFailed              a document URL answered with something else
     ├── Unavailable                  a part of ours is away; try again
     │   ├── DatabaseUnavailable
@@ -94,9 +113,57 @@ class DocumentTooLarge(InvalidDocument):
 
 
 class ArgumentsInvalid(BadInput):
-    """Tool arguments that break the input schema or cannot be put on the wire; nothing was sent."""
+    """Arguments that break the input schema, cannot be put on the wire or are unknown; nothing was sent."""
 
     code = "call.arguments_invalid"
+
+
+class MissingArguments(BadInput):
+    """Arguments that a prompt cannot do without; the message names them all."""
+
+    code = "call.arguments_missing"
+
+
+class DefinitionInvalid(BadInput):
+    """A primitive that breaks its contract; the message names the field and the faults point at each place."""
+
+    code = "definition.invalid"
+
+
+class ToolValidationError(DefinitionInvalid):
+    """A tool definition that breaks the contract of tools."""
+
+    code = "definition.tool_invalid"
+
+
+class ResourceValidationError(DefinitionInvalid):
+    """A resource, resource template or resource content that breaks the contract of resources."""
+
+    code = "definition.resource_invalid"
+
+
+class PromptValidationError(DefinitionInvalid):
+    """A prompt definition or prompt message that breaks the contract of prompts."""
+
+    code = "definition.prompt_invalid"
+
+
+class HandlerInvalid(DefinitionInvalid):
+    """A handler spec of an unknown kind or not of its kind's form."""
+
+    code = "definition.handler_invalid"
+
+
+class TemplateInvalid(BadInput):
+    """A template that cannot be read; its fault has the line."""
+
+    code = "template.invalid"
+
+
+class ReferenceMissing(BadInput):
+    """What was sent names what the tenant does not have or may not use; the faults point at each."""
+
+    code = "input.reference_missing"
 
 
 class NotYetSupported(BadInput):
@@ -150,6 +217,16 @@ class NameTaken(Conflict):
         self.suggested_prefix = suggested_prefix
 
 
+class DuplicateToolError(NameTaken):
+    """A tool of this name is registered already; it stays as it is."""
+
+    code = "name_taken.tool"
+
+    def __init__(self, tool_name: str) -> None:
+        super().__init__(f"a tool named '{tool_name}' is registered already")
+        self.tool_name = tool_name
+
+
 class PreconditionFailed(Conflict):
     """If-Match named a version that is no longer the current one."""
 
@@ -166,6 +243,52 @@ class PolicyDenied(GatewayError):
     """The tenant's policy does not allow a call of this safety level."""
 
     code = "policy.denied"
+
+
+class CallError(GatewayError):
+    """A handler could not finish its call."""
+
+    code = "call.failed"
+
+
+class HandlerFailed(CallError):
+    """A handler raised, took too long or answered in a shape that the protocol does not have."""
+
+    code = "call.handler_failed"
+
+
+class OutputInvalid(CallError):
+    """A tool's result does not match the output schema that it declares; the faults point into the result."""
+
+    code = "call.output_invalid"
+
+
+class RecursionRefused(CallError):
+    """A call inside a call inside a call …: deeper than any sane one."""
+
+    code = "call.recursion"
+
+
+class CapabilityMissing(CallError):
+    """The client did not declare what the call has to ask of it; `capability` is the protocol's name for it."""
+
+    code = "call.capability_missing"
+
+    def __init__(self, message: str, *, capability: str) -> None:
+        super().__init__(message)
+        self.capability = capability
+
+
+class ClientSilent(CallError):
+    """The client was asked and gave no answer in time, or is gone."""
+
+    code = "call.client_silent"
+
+
+class TemplateFailed(GatewayError):
+    """A template came to one of its limits, or met a value that it cannot use."""
+
+    code = "call.template_failed"
 
 
 class UpstreamError(GatewayError):
@@ -192,6 +315,18 @@ class UpstreamTimeout(UpstreamError):
     code = "upstream.timeout"
 
 
+class UpstreamBusy(UpstreamError):
+    """The tenant has as many calls under way at this upstream as it may have; nothing was sent."""
+
+    code = "upstream.busy"
+
+
+class UpstreamSuspended(UpstreamError):
+    """The upstream failed several times in a row and is left alone for a while; nothing was sent."""
+
+    code = "upstream.suspended"
+
+
 class UpstreamAnswerTooLarge(UpstreamError):
     """The answer has more bytes than a result may have, as sent or inflated."""
 
@@ -208,6 +343,12 @@ class CredentialMissing(UpstreamError):
     """The operation needs a credential that the source has not; nothing was sent."""
 
     code = "upstream.credential_missing"
+
+
+class TokenRefused(UpstreamError):
+    """The operation needs an access token, and the authorization server gave none; nothing was sent."""
+
+    code = "upstream.token_refused"
 
 
 class FetchFailed(UpstreamError):

@@ -1,14 +1,14 @@
-"""What the environment says: every `GATEWAY_*` variable, its default and its meaning."""
+"""What the environment says: every `GATEWAY_*` variable, its default and its meaning; secrets may stand in files."""
 
 import difflib
 import ipaddress
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from gateway.errors import BrokenSetting
@@ -16,6 +16,11 @@ from gateway.errors import BrokenSetting
 PREFIX = "GATEWAY_"
 CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
 """Read by the command line as a client; the server ignores them."""
+
+SECRETS = ("database_url", "migration_database_url", "redis_url", "secret_keys", "operator_key", "metrics_key")
+"""Settings that may also stand in a file, named by the variable with `_FILE` behind its name."""
+
+FILE_SUFFIX = "_FILE"
 
 _MINIMUM_KEY_LENGTH = 32
 _Names = Annotated[tuple[str, ...], NoDecode]
@@ -44,9 +49,25 @@ class Settings(BaseSettings):
         (), description="Keys that seal stored secrets, comma-separated; the first seals, all open."
     )
     operator_key: SecretStr | None = Field(None, description="The operator's API key, at least 32 characters.")
+    metrics_key: SecretStr | None = Field(
+        None, description="Key that may read `/metrics` and nothing else, at least 32 characters."
+    )
+    trusted_proxies: _Names = Field(
+        (), description="Addresses and networks whose `X-Forwarded-For` is believed, comma-separated."
+    )
     egress_allow: _Names = Field((), description="Private `host:port` upstreams that may be dialled, comma-separated.")
+    extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
+    extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
+    extra_prompts: _Names = Field((), description="Prompts, likewise.")
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
-    drain_s: float = Field(10.0, ge=0, description="Seconds that calls in flight may take to finish on SIGTERM.")
+    notice_s: float = Field(
+        0.0, ge=0, description="Seconds between failing `/readyz` on SIGTERM and refusing connections."
+    )
+    drain_s: float = Field(10.0, ge=0, description="Seconds that calls in flight may take to finish after that.")
+    trace_join: bool = Field(
+        True, description="Whether a message continues the trace its client names (`traceparent`); else it begins one."
+    )
+    trace_forward: bool = Field(False, description="Whether upstreams are told of the trace (`traceparent`).")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe line that is logged."
     )
@@ -54,15 +75,35 @@ class Settings(BaseSettings):
         "auto", description="JSON lines, or readable ones; auto reads the terminal."
     )
 
-    @field_validator("allowed_hosts", "allowed_origins", "egress_allow", "secret_keys", mode="before")
+    @field_validator(
+        "allowed_hosts",
+        "allowed_origins",
+        "egress_allow",
+        "secret_keys",
+        "trusted_proxies",
+        "extra_tools",
+        "extra_resources",
+        "extra_prompts",
+        mode="before",
+    )
     @classmethod
     def split_list(cls, value: object) -> object:
-        """Comma-separated text as its parts."""
-        return tuple(part for raw in value.split(",") if (part := raw.strip())) if isinstance(value, str) else value
+        """Text with commas or line ends as its parts."""
+        if not isinstance(value, str):
+            return value
+        return tuple(part for raw in value.replace("\n", ",").split(",") if (part := raw.strip()))
 
-    @field_validator("operator_key")
+    @field_validator("trusted_proxies")
     @classmethod
-    def check_operator_key(cls, value: SecretStr | None) -> SecretStr | None:
+    def check_trusted_proxies(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Each an address or a network: a name could come to mean another address."""
+        for network in value:
+            ipaddress.ip_network(network, strict=False)
+        return value
+
+    @field_validator("operator_key", "metrics_key")
+    @classmethod
+    def check_key(cls, value: SecretStr | None) -> SecretStr | None:
         """Long enough not to be guessed."""
         if value is not None and len(value.get_secret_value()) < _MINIMUM_KEY_LENGTH:
             raise ValueError(f"must have at least {_MINIMUM_KEY_LENGTH} characters")
@@ -87,15 +128,17 @@ class Settings(BaseSettings):
             raise ValueError("must be an http or https URL without query and fragment")
         return value.rstrip("/")
 
-    @model_validator(mode="after")
-    def check_exposure(self) -> Self:
-        """Keys that are generated are for this machine only."""
+    def check_exposure(self) -> None:
+        """What must hold before anything is served: keys that are generated are for this machine only.
+
+        Raises:
+            BrokenSetting: the address or the database is others' too, and a key is not configured.
+        """
         if self.is_generating_keys and not _is_loopback(self.host):
             missing = [name for name, value in self._key_variables() if not value]
-            raise ValueError(f"listening on {self.host} needs {' and '.join(missing)} to be set")
+            raise BrokenSetting(f"listening on {self.host} needs {' and '.join(missing)} to be set")
         if self.database_url is not None and not self.secret_keys:
-            raise ValueError("a configured database needs GATEWAY_SECRET_KEYS to be set")
-        return self
+            raise BrokenSetting("a configured database needs GATEWAY_SECRET_KEYS to be set")
 
     @property
     def is_generating_keys(self) -> bool:
@@ -119,13 +162,34 @@ def load_settings(**overrides: object) -> Settings:
     """
     _check_names(os.environ)
     try:
-        return Settings.model_validate(overrides)
+        return Settings.model_validate({**_read_files(os.environ), **overrides})
     except ValidationError as error:
         raise BrokenSetting(_first_fault(error)) from None
 
 
+def _read_files(environ: Mapping[str, str]) -> dict[str, str]:
+    """What stands in the files that `…_FILE` variables name, by setting."""
+    found: dict[str, str] = {}
+    for name in SECRETS:
+        variable = PREFIX + name.upper()
+        path = environ.get(variable + FILE_SUFFIX)
+        if not path:
+            continue
+        if environ.get(variable):
+            raise BrokenSetting(f"{variable} and {variable}{FILE_SUFFIX} are both set; set one of them")
+        try:
+            found[name] = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not text"
+            raise BrokenSetting(f"{variable}{FILE_SUFFIX}: {path} cannot be read: {reason}") from None
+        if not found[name]:
+            raise BrokenSetting(f"{variable}{FILE_SUFFIX}: {path} is empty")
+    return found
+
+
 def _check_names(names: Iterable[str]) -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_VARIABLES
+    known |= {PREFIX + name.upper() + FILE_SUFFIX for name in SECRETS}
     for name in names:
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -1,4 +1,4 @@
-"""How the gateway speaks about itself: structured logs, one line per event."""
+"""Structured logs: one line per event, on standard error."""
 
 import logging
 import sys

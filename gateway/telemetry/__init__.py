@@ -1,0 +1,1 @@
+"""How the gateway speaks about itself: structured logs, and numbers for Prometheus."""

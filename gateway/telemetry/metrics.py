@@ -1,0 +1,113 @@
+"""Every number that a replica tells Prometheus, by name; `docs/metrics.md` is made from it.
+
+One object is made by `app` and handed to the parts that count. Tenants are named while they are few: what comes after
+the first hundred that a replica meets counts as `_other`, so that no number of tenants makes the page grow without end.
+"""
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.telemetry.series import Counter, Family, Histogram, Level, Reading
+
+TENANTS = 100
+SOURCES = 10
+OUTCOMES = 60
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """The numbers of one replica."""
+
+    def __init__(self, *, version: str = "") -> None:
+        self.calls = Counter(
+            "gateway_calls_total",
+            "Calls that came to an end, by tenant, source (its name; `custom`, `code` or `builtin` for other tools; "
+            "`read`, `get` or `complete` for what is no tool) and outcome (`ok`, `limited`, an error's code).",
+            ("tenant", "source", "outcome"),
+            most=(TENANTS, SOURCES, OUTCOMES),
+        )
+        self.call_seconds = Histogram(
+            "gateway_call_seconds",
+            "Seconds a call took: `upstream` until the handler had its answer, `gateway` everything else.",
+            "part",
+            parts=("gateway", "upstream"),
+            bounds=_SECONDS,
+        )
+        self.answers = Counter("gateway_http_answers_total", "HTTP answers that were begun, by status.", ("status",))
+        self.requests = Level("gateway_http_requests_open", "HTTP requests being served now, streams included.")
+        self.streams = Level("gateway_streams_open", "Event streams that are open now.")
+        self.sessions = Reading("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
+        self.events_live = Reading("gateway_events_live", "1 while events of other replicas arrive, else 0.")
+        self.event_lag = Reading("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
+        self.snapshots = Reading(
+            "gateway_snapshots_loaded_total", "Catalogs of tenants read anew from PostgreSQL.", kind="counter"
+        )
+        self.audit_waiting = Reading("gateway_audit_waiting", "Audit entries that wait to be committed.")
+        self.audit_entries = Reading("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
+        self.audit_failures = Reading(
+            "gateway_audit_failures_total", "Audit entries that could not be committed.", kind="counter"
+        )
+        self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
+        self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
+        self._version.follow(lambda: {(version,): 1})
+        self._own = _own_readings()
+        self._gateway_seconds = self.call_seconds.parts["gateway"]
+        self._upstream_seconds = self.call_seconds.parts["upstream"]
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """All of them, in the order of the page."""
+        named = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | Level | Reading)]
+        return (*named, *self._own)
+
+    def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
+        """A call has come to its end."""
+        self.calls.add(tenant, source, outcome)
+        self._upstream_seconds.observe(upstream_s)
+        self._gateway_seconds.observe(total_s - upstream_s)
+
+    def render(self) -> str:
+        """The page, in Prometheus' text format."""
+        return "".join(f"{line}\n" for family in self.families for line in _lines(family))
+
+
+def _lines(family: Family) -> Iterator[str]:
+    yield f"# HELP {family.name} {family.meaning}"
+    yield f"# TYPE {family.name} {family.kind}"
+    yield from family.samples()
+
+
+def _own_readings() -> tuple[Reading, ...]:
+    """What Prometheus' own libraries say of every process, by the names they use."""
+    memory = Reading("process_resident_memory_bytes", "Resident memory.")
+    memory.follow(_resident_bytes)
+    cpu = Reading("process_cpu_seconds_total", "CPU time used.", kind="counter")
+    cpu.follow(time.process_time)
+    files = Reading("process_open_fds", "Open file descriptors.")
+    files.follow(_open_files)
+    most_files = Reading("process_max_fds", "The most file descriptors there may be.")
+    most_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+    started = Reading("process_start_time_seconds", "When this part of the process was made, in seconds since 1970.")
+    now = time.time()
+    started.follow(lambda: now)
+    return memory, cpu, files, most_files, started
+
+
+def _resident_bytes() -> float | None:
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:  # no Linux: the most there ever was is all that can be had
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return pages * resource.getpagesize()
+
+
+def _open_files() -> float | None:
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names are enough
+    except OSError:
+        return None

@@ -1,0 +1,47 @@
+"""Sends spans to an OpenTelemetry collector; imported only where one is set, for it needs the extra `traces`.
+
+Where to, how, with which headers and which sampler is read from the `OTEL_…` variables by the libraries themselves.
+"""
+
+import threading
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Tracer
+
+_SERVICE = "mcp-gateway"
+_LONGEST_VALUE = 256
+_SEND_S = 3.0
+
+
+class Export:
+    """Spans on their way to the collector, sent in the background until the shutdown.
+
+    It is nobody's default provider, so that no library adds spans of its own.
+    """
+
+    def __init__(self, version: str) -> None:
+        ours = Resource({"service.name": _SERVICE, "service.version": version})
+        self._exporter = OTLPSpanExporter()
+        self._provider = TracerProvider(
+            resource=ours.merge(OTELResourceDetector().detect()),
+            shutdown_on_exit=False,
+            span_limits=SpanLimits(max_span_attribute_length=_LONGEST_VALUE),
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+
+    def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
+        """What makes spans."""
+        return self._provider.get_tracer(instrumenting_module_name)
+
+    def shutdown(self) -> None:
+        """Send what waits; a collector that is away is not asked again for long."""
+        giving_up = threading.Timer(_SEND_S, self._exporter.shutdown)
+        giving_up.daemon = True
+        giving_up.start()
+        try:
+            self._provider.shutdown()
+        finally:
+            giving_up.cancel()

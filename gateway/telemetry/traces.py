@@ -1,0 +1,133 @@
+"""What a trace shows of a message and of a request to an upstream: names, statuses, times; never what was said.
+
+Arguments, results, URIs, paths and queries stay out: they are the tenants' own. Where no exporter is set there is no
+`Traces` at all, so that its users pay for one look at an attribute.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+import structlog
+from anyio import to_thread
+from opentelemetry.context import Context
+from opentelemetry.propagators.textmap import default_getter
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, get_current_span, use_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from gateway.errors import GatewayError
+
+log = structlog.get_logger(__name__)
+
+CARRIED = ("traceparent", "tracestate")
+"""What W3C's trace context travels in, as headers and in `_meta`. Baggage is neither read nor sent."""
+
+Attributes = Mapping[str, str | int]
+
+_CLOSE_S = 5.0
+_SCOPE = "gateway"
+_LONGEST = 512
+
+
+class Exporting(Protocol):
+    """Where spans go, open from its making to its shutdown."""
+
+    def get_tracer(self, instrumenting_module_name: str, /) -> Tracer:
+        """What makes spans."""
+        ...
+
+    def shutdown(self) -> None:
+        """Send what waits, and stop; blocks."""
+        ...
+
+
+class Traces:
+    """Makes spans while it is open.
+
+    `is_joining`: a message continues the trace that its client names. `is_forwarding`: upstreams are told of ours.
+    """
+
+    def __init__(self, export: Callable[[], Exporting], *, is_joining: bool, is_forwarding: bool) -> None:
+        self._export = export
+        self._is_joining = is_joining
+        self._is_forwarding = is_forwarding
+        self._exporting: Exporting | None = None
+        self._tracer: Tracer | None = None
+        self._format = TraceContextTextMapPropagator()
+
+    async def __aenter__(self) -> Self:
+        self._exporting = self._export()
+        self._tracer = self._exporting.get_tracer(_SCOPE)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What waits is still sent, if that takes no more than a few seconds."""
+        exporting, self._exporting, self._tracer = self._exporting, None, None
+        if exporting is None:
+            return
+        # A thread that the interpreter's end does not wait for, unlike those of a pool.
+        closing = threading.Thread(target=exporting.shutdown, name="traces", daemon=True)
+        closing.start()
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(closing.join, _CLOSE_S)
+        if closing.is_alive():
+            log.warning("spans_lost")
+
+    @contextmanager
+    def serving(self, name: str, attributes: Attributes, carried: Mapping[str, object]) -> Generator[Span | None]:
+        """A span of one message; `carried` holds what its client says of its own trace."""
+        parent = self._parent(carried) if self._is_joining else Context()
+        with self._span(name, SpanKind.SERVER, attributes, parent) as span:
+            yield span
+
+    @contextmanager
+    def asking(self, name: str, attributes: Attributes) -> Generator[Span | None]:
+        """A span of one request to an upstream, inside that of the message it is for."""
+        with self._span(name, SpanKind.CLIENT, attributes, None) as span:
+            yield span
+
+    def told(self) -> Mapping[str, str]:
+        """The headers that tell an upstream of the current span; none, unless that is wanted."""
+        told: dict[str, str] = {}
+        if self._is_forwarding:
+            self._format.inject(told)
+        return told
+
+    @contextmanager
+    def _span(
+        self, name: str, kind: SpanKind, attributes: Attributes, parent: Context | None
+    ) -> Generator[Span | None]:
+        if self._tracer is None:  # closed while this was under way
+            yield None
+            return
+        span = self._tracer.start_span(name, context=parent, kind=kind, attributes=attributes)
+        with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+            try:
+                yield span
+            except BaseException as error:
+                fail(span, error.code if isinstance(error, GatewayError) else type(error).__name__)
+                raise
+
+    def _parent(self, carried: Mapping[str, object]) -> Context:
+        """The client's span; an empty context, which begins a trace, for what cannot be one."""
+        usable = {
+            name: value
+            for name in CARRIED
+            if isinstance(value := carried.get(name), str) and len(value) <= _LONGEST and value.isascii()
+        }
+        found = self._format.extract(usable, Context(), default_getter)
+        return found if get_current_span(found).get_span_context().is_valid else Context()
+
+
+def fail(span: Span | None, word: str, **attributes: str | int) -> None:
+    """Say that it went wrong, in one word of ours and never in those of a message."""
+    if span is None:
+        return
+    span.set_attribute("error.type", word)
+    span.set_attributes(attributes)
+    span.set_status(Status(StatusCode.ERROR))
