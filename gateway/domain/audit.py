@@ -17,7 +17,11 @@ class AuditKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One step of a tool call, as the audit trail keeps it: arguments only as a digest."""
+    """One step of a call, as the audit trail keeps it: arguments only as a digest.
+
+    `action` is what was asked for: `call` a tool, `read` a resource, `get` a prompt or `complete` a value; `tool` is
+    the name or URI of the primitive.
+    """
 
     tenant: TenantId
     kind: AuditKind
@@ -30,6 +34,7 @@ class CallRecord:
     status: int | None = None
     duration_us: int = 0
     result_bytes: int = 0
+    action: str = "call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +61,42 @@ class AuditFilter:
     tool: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+class ChainFaultKind(StrEnum):
+    """What is wrong with a chain of the trail."""
+
+    CHANGED = "changed"
+    MISSING = "missing"
+    SHORTENED = "shortened"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainFault:
+    """A place of a chain that is not as it was written.
+
+    `number` is the entry that was changed, the first of those that are missing, or the last that should be there.
+    """
+
+    kind: ChainFaultKind
+    number: int
+    entry: AuditId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What one writer has written of a tenant's trail, after it was verified; `head` stands for all of it."""
+
+    writer: str
+    entries: int
+    first: int
+    last: int
+    head: bytes
+    faults: int = 0
+    fault: ChainFault | None = None
+    """The first of them."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every entry follows from the one before."""
+        return self.fault is None

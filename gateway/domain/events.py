@@ -19,6 +19,8 @@ class KeyChanged:
 
     tenant: TenantId
     key: KeyId
+    is_ended: bool = False
+    """Whether it was revoked or deleted, so that nobody will come with it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +32,27 @@ class SessionEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCancelled:
+    """The client of a session has cancelled a request (its id as JSON), whichever replica answers it."""
+
+    tenant: TenantId
+    session: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TenantRemoved:
     """The tenant is gone: drop everything that is kept of it."""
 
     tenant: TenantId
 
 
-Event = CatalogMoved | KeyChanged | SessionEnded | TenantRemoved
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceUpdated:
+    """What stands at this URI in the tenant is not what it was."""
+
+    tenant: TenantId
+    uri: str
+
+
+Event = CatalogMoved | KeyChanged | SessionEnded | TenantRemoved | ResourceUpdated | RequestCancelled

@@ -9,6 +9,11 @@ SourceId = NewType("SourceId", str)
 OperationId = NewType("OperationId", str)
 SecretId = NewType("SecretId", str)
 AuditId = NewType("AuditId", str)
+PrimitiveId = NewType("PrimitiveId", str)
+ProfileId = NewType("ProfileId", str)
+CredentialId = NewType("CredentialId", str)
+WebhookId = NewType("WebhookId", str)
+WatchId = NewType("WatchId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -37,3 +42,24 @@ def new_secret_id() -> SecretId:
 
 def new_audit_id() -> AuditId:
     return AuditId(mint("aud"))
+
+
+def new_primitive_id(prefix: str) -> PrimitiveId:
+    """An id that says what it names: `tol`, `res`, `tpl` or `pro`."""
+    return PrimitiveId(mint(prefix))
+
+
+def new_profile_id() -> ProfileId:
+    return ProfileId(mint("prf"))
+
+
+def new_credential_id() -> CredentialId:
+    return CredentialId(mint("crd"))
+
+
+def new_webhook_id() -> WebhookId:
+    return WebhookId(mint("whk"))
+
+
+def new_watch_id() -> WatchId:
+    return WatchId(mint("wat"))

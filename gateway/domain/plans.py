@@ -28,12 +28,14 @@ class Style(StrEnum):
     PIPE = "pipeDelimited"
     TAB = "tabDelimited"
     DEEP_OBJECT = "deepObject"
+    COOKIE = "cookie"
 
 
 class BodyKind(StrEnum):
     """How the `body` argument becomes bytes."""
 
     JSON = "json"
+    JSON_LINES = "jsonLines"
     FORM = "form"
     MULTIPART = "multipart"
     TEXT = "text"
@@ -49,6 +51,8 @@ class SchemeKind(StrEnum):
     API_KEY_COOKIE = "apiKey:cookie"
     BASIC = "http:basic"
     BEARER = "http:bearer"
+    HTTP = "http:other"
+    CLIENT_CREDENTIALS = "oauth2:clientCredentials"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,12 @@ class ParameterPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """How one property of a form or multipart body is written when it differs from the default."""
+    """How one property of a form or multipart body is written when it differs from the default.
+
+    In a multipart body a field is one part; a list is one part per member. `style` counts there only when `is_styled`;
+    otherwise `media_type` says how the part is written: several types and ranges may stand in it, divided by commas.
+    The members of an array that is a multipart body of its own are described by the field without a name.
+    """
 
     name: str
     style: Style = Style.FORM
@@ -77,6 +86,40 @@ class FieldPlan:
     media_type: str | None = None
     is_file: bool = False
     is_list: bool = False
+    is_styled: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of the part whose value the document fixes."""
+    xml: int | None = None
+    """Where the field is written as XML: its node among those of the body."""
+
+
+class XmlKind(StrEnum):
+    """What a value becomes in an XML document (OpenAPI 3.2 `nodeType`)."""
+
+    ELEMENT = "element"
+    ATTRIBUTE = "attribute"
+    TEXT = "text"
+    CDATA = "cdata"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XmlNode:
+    """How the values of one schema are written as XML.
+
+    `members` names the node of each property and `items` that of list members, as indexes into the nodes of the body,
+    so that schemas may refer to each other in circles. Without `name` a value is called like its property.
+    """
+
+    kind: XmlKind = XmlKind.ELEMENT
+    name: str | None = None
+    namespace: str | None = None
+    prefix: str | None = None
+    is_wrapped: bool = False
+    members: tuple[tuple[str, int], ...] = ()
+    items: int | None = None
+    others: int | None = None
+    """The node of properties that are not declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +133,22 @@ class BodyPlan:
     fields: tuple[FieldPlan, ...] = ()
     root: str | None = None
     """The root element of an XML body."""
+    xml: tuple[XmlNode, ...] = ()
+    """What an XML body is made of, its root first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemePlan:
-    """One security scheme: its name in the document, its kind, and the header, parameter or cookie it fills."""
+    """One security scheme: its name in the document, its kind, and the header, parameter or cookie it fills.
+
+    For other HTTP schemes `field` is the name of the scheme. A token that is fetched comes from `token_url`.
+    """
 
     name: str
     kind: SchemeKind
     field: str = "Authorization"
+    token_url: str | None = None
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +167,8 @@ class RequestPlan:
     parameters: tuple[ParameterPlan, ...] = ()
     body: BodyPlan | None = None
     bodies: tuple[BodyPlan, ...] = ()
-    """Further media types the caller may choose with the argument `content_type`."""
+    """Further media types the caller may choose with the argument that `choice` names."""
+    choice: str = "content_type"
     accept: str = "application/json, */*;q=0.5"
     security: tuple[tuple[SchemePlan, ...], ...] = ()
     idempotent: bool = False

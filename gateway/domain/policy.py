@@ -41,6 +41,8 @@ class Policy:
     moderate: Decision = Decision.ALLOW
     dangerous: Decision = Decision.ALLOW
     limits: Limits = Limits()
+    http_origins: tuple[str, ...] | None = None
+    """The only origins that declared `http` handlers may call, sorted; None: any that the gateway may dial."""
     version: int = 1
 
     def decision_for(self, safety: Safety) -> Decision:

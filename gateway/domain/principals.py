@@ -16,6 +16,8 @@ class Principal:
     subject: str
     scopes: frozenset[Scope]
     profile: str | None = None
+    version: int = 0
+    """Of the key: what was opened with an older secret of it is not what the key is good for now."""
 
     @property
     def name(self) -> str:

@@ -22,6 +22,8 @@ class UpstreamAnswer:
     content_type: str
     body: bytes = field(repr=False)
     retry_after: str | None = None
+    location: str | None = None
+    """Where a redirect points; it is never followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +32,25 @@ class Credential:
 
     value: str = field(repr=False)
     username: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedCredential:
+    """A stored secret of a tenant by name, where it goes on a request, and the only origins it may be sent to.
+
+    `place` is `header`, `query`, `bearer` or `basic`; `field` is the header or query parameter where there is one.
+    """
+
+    place: str
+    credential: Credential
+    origins: tuple[str, ...]
+    field: str = "Authorization"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessToken:
+    """A token that an authorization server gave, until when it is good (epoch seconds), and how long that was."""
+
+    value: str = field(repr=False)
+    expires_at: float
+    life_s: float

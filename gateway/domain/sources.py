@@ -65,6 +65,7 @@ class CompiledOperation:
     definition: bytes
     plan: RequestPlan
     safety: Safety
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,8 @@ class Compilation:
     report: ImportReport
     scheme_names: tuple[str, ...] = ()
     """Security schemes the document declares, for credentials to be stored under."""
+    outline: bytes = b""
+    """What the query tools know of the document, as it is stored; empty when they were not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,3 +114,4 @@ class StoredOperation:
     definition: bytes
     plan: bytes
     safety: Safety
+    tags: tuple[str, ...] = ()

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gateway.domain.identifiers import OperationId, SourceId
+from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
 from gateway.domain.policy import Safety
+
+_NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
 
 class Origin(StrEnum):
@@ -19,15 +21,23 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and what stands behind it."""
+    """One effective tool: its definition as listed (JSON bytes of the protocol's Tool) and what stands behind it.
+
+    An imported operation has `operation`, `source`, `identity` and `plan`; a tenant's own tool has `primitive` and
+    `handler` (the declared handler as JSON bytes); a tool of code has neither, its handler is found by its name.
+    """
 
     name: str
     definition: bytes
     safety: Safety
     safety_reasons: tuple[str, ...]
     origin: Origin
-    operation: OperationId
-    source: SourceId
-    source_name: str
-    identity: str
-    plan: bytes
+    operation: OperationId = _NO_OPERATION
+    source: SourceId = _NO_SOURCE
+    source_name: str = ""
+    identity: str = ""
+    plan: bytes = b""
+    primitive: PrimitiveId = _NO_PRIMITIVE
+    handler: bytes = b""
+    tags: tuple[str, ...] = ()
+    """Tags of the operation; profiles select by them."""

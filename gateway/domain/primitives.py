@@ -1,0 +1,46 @@
+"""A tenant's own tools, resources, resource templates and prompts, as the catalog has them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.policy import Safety
+from gateway.domain.tools import Origin
+
+
+class Family(StrEnum):
+    """The kinds of primitive that MCP knows."""
+
+    TOOL = "tool"
+    RESOURCE = "resource"
+    TEMPLATE = "resource_template"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primitive:
+    """One primitive: its definition as listed (JSON bytes) and what runs it.
+
+    `name` is what addresses it in its family: the name of a tool or prompt, the URI of a resource, the URI template of
+    a resource template. `handler` is the declared handler as JSON bytes; a primitive of code has none, its handler is
+    found by family and name. `safety` is the level in force: `override`, the one declared beside the definition, or
+    `assessed`, what the gateway makes of the handler and gives reasons for. `refers` names what the handler stands on:
+    `tool:NAME`, `source:NAME` or `credential:NAME`.
+    """
+
+    id: PrimitiveId
+    family: Family
+    name: str
+    definition: bytes
+    handler: bytes = b""
+    safety: Safety = Safety.SAFE
+    safety_reasons: tuple[str, ...] = ()
+    override: Safety | None = None
+    assessed: Safety = Safety.SAFE
+    refers: tuple[str, ...] = ()
+    origin: Origin = Origin.CUSTOM
+    enabled: bool = True
+    version: int = 1
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
