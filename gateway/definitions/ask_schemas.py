@@ -1,0 +1,66 @@
+"""What a form may ask of a user: the flat schemas that clients can show (MCP, elicitation)."""
+
+from collections.abc import Mapping
+
+from gateway.definitions.forms import Faults, Form
+from gateway.definitions.shapes import as_list, as_object, point
+
+MOST_FIELDS = 50
+
+_COMMON = ("type", "title", "description", "default")
+_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "string": (*_COMMON, "minLength", "maxLength", "pattern", "format", "enum", "enumNames", "oneOf"),
+    "number": (*_COMMON, "minimum", "maximum"),
+    "integer": (*_COMMON, "minimum", "maximum"),
+    "boolean": _COMMON,
+    "array": (*_COMMON, "items", "minItems", "maxItems", "uniqueItems"),
+}
+_FORMATS = ("email", "uri", "date", "date-time")
+_MOST_CHOICES = 500
+
+
+def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
+    """Note what a client could not show as a form."""
+    form = Form(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
+    form.choice("type", ("object",), required=True)
+    properties = form.members("properties", required=True) or {}
+    if len(properties) > MOST_FIELDS:
+        form.refuse("properties", f"has more than {MOST_FIELDS} fields")
+        return
+    for name, raw in properties.items():
+        _check_field(raw, form.at("properties") + point(name), faults)
+    for index, name in enumerate(form.texts("required", most=MOST_FIELDS, longest=200)):
+        if name not in properties:
+            faults.add(form.at("required") + point(index), "is not one of the properties")
+
+
+def _check_field(raw: object, where: str, faults: Faults) -> None:
+    members = as_object(raw) or {}
+    kind = members.get("type")
+    known = _KEYWORDS.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        faults.add(where + "/type", f"has to be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
+        return
+    form = Form(raw, known, where=where, faults=faults)
+    form.text("title", longest=200)
+    form.text("description", longest=2_000)
+    if form.has("format"):
+        form.choice("format", _FORMATS)
+    form.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
+    form.texts("enumNames", most=_MOST_CHOICES, longest=500)
+    _check_choices(form, "oneOf")
+    if kind == "array":
+        items = form.form("items", ("type", "enum", "anyOf"))
+        form.require("items")
+        if items is not None:
+            items.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
+            _check_choices(items, "anyOf")
+            if items.has("enum") is items.has("anyOf"):
+                faults.add(items.where, "has to have either enum or anyOf: a form offers choices only")
+
+
+def _check_choices(form: Form, name: str) -> None:
+    for index, raw in enumerate(as_list(form.raw(name)) or ()):
+        choice = Form(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
+        choice.text("const", longest=500, required=True, is_blank_allowed=True)
+        choice.text("title", longest=500, required=True)

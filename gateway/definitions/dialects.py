@@ -1,0 +1,70 @@
+"""Which dialects of JSON Schema are understood, and how a schema of each is compiled: offline, patterns linear-time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One dialect: its name, the identifier that `$schema` gives it, and its compiler."""
+
+    name: str
+    uri: str
+    draft: int
+    validator: Any
+
+    def compile(self, schema: Mapping[str, object], *, registry: jsonschema_rs.Registry | None = None) -> Any:
+        """The compiled schema; formats are asserted, nothing is fetched.
+
+        Raises:
+            ValueError: it is not a valid schema of this dialect.
+        """
+        return self.validator(
+            dict(schema),
+            validate_formats=True,
+            offline=True,
+            pattern_options=jsonschema_rs.RegexOptions(),
+            registry=registry,
+        )
+
+
+DEFAULT = Dialect(
+    "2020-12",
+    "https://json-schema.org/draft/2020-12/schema",
+    jsonschema_rs.Draft202012,
+    jsonschema_rs.Draft202012Validator,
+)
+DIALECTS = (
+    DEFAULT,
+    Dialect(
+        "2019-09",
+        "https://json-schema.org/draft/2019-09/schema",
+        jsonschema_rs.Draft201909,
+        jsonschema_rs.Draft201909Validator,
+    ),
+    Dialect("draft-07", "http://json-schema.org/draft-07/schema", jsonschema_rs.Draft7, jsonschema_rs.Draft7Validator),
+)
+
+
+def find_dialect(uri: str) -> Dialect | None:
+    """The dialect with this identifier; an empty fragment and the scheme make no difference."""
+    plain = uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
+    return next((dialect for dialect in DIALECTS if dialect.uri.partition("://")[2] == plain), None)
+
+
+def dialect_of(schema: Mapping[str, object]) -> Dialect:
+    """The dialect that a schema names; 2020-12 if it names none that we know."""
+    named = schema.get("$schema")
+    return (find_dialect(named) if isinstance(named, str) else None) or DEFAULT
+
+
+def compile_schema(schema: Mapping[str, object]) -> Any:
+    """A schema compiled in its own dialect.
+
+    Raises:
+        ValueError: it is not a valid schema of its dialect.
+    """
+    return dialect_of(schema).compile(schema)

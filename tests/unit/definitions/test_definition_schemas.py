@@ -1,0 +1,194 @@
+"""Whether schemas of a tenant's own are held to what can be listed and checked in bounded time."""
+
+from typing import Any
+
+import pytest
+
+from gateway.definitions.forms import Faults
+from gateway.definitions.schema_costs import most_checks, multiplies
+from gateway.definitions.schema_tree import SchemaTree
+from gateway.definitions.schemas import check_schema
+from gateway.definitions.value_costs import ValueCosts, count_parts
+from gateway.errors import ToolValidationError
+
+
+def faults_of(schema: dict[str, Any]) -> list[tuple[str, str]]:
+    faults = Faults()
+    check_schema(schema, "", faults)
+    try:
+        faults.raise_as(ToolValidationError, "schema")
+    except ToolValidationError as error:
+        return [(fault.pointer, fault.reason) for fault in error.faults]
+    return []
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+def doubling(count: int) -> dict[str, Any]:
+    """Each definition applies the next one twice to the same part."""
+    definitions: dict[str, Any] = {
+        f"d{number}": {"properties": {"x": {"anyOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2}}}
+        for number in range(count)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": definitions | {f"d{count}": {"type": "integer"}}}
+
+
+ANYTHING: dict[str, Any] = {}
+TREE = {
+    "$ref": "#/$defs/node",
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {"left": {"$ref": "#/$defs/node"}, "right": {"$ref": "#/$defs/node"}, "value": {}},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object"},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "prefixItems": [{"type": "string"}]},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema#"},
+        {
+            "$schema": "https://json-schema.org/draft/2019-09/schema",
+            "$recursiveAnchor": True,
+            "unevaluatedItems": False,
+        },
+        {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"$id": "#a"}}, "$ref": "#a"},
+        {
+            "$schema": "https://json-schema.org/draft-07/schema",
+            "items": [{}, {"type": "string"}],
+            "additionalItems": {},
+        },
+        {"$id": "https://example.com/schema", "$defs": {"a": {}}, "$ref": "#/$defs/a"},
+        {"$defs": {"a/b~c d": {}}, "$ref": "#/$defs/a~1b~0c%20d"},
+        {"$defs": {"a": {"$dynamicAnchor": "n"}}, "properties": {"x": {"$dynamicRef": "#n"}}},
+        {"properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}, "enum": {"type": "array"}}},
+        {"const": {"$ref": "https://example.com"}, "enum": [{"pattern": "(?=a)"}], "default": {"$id": 5}},
+        {"dependencies": {"a": ["b"], "c": {"required": ["d"]}}, "dependentSchemas": {"a": {}}},
+        {"properties": {"x": False, "y": True}, "contentSchema": {"type": "object"}},
+        {"x-unknown": {"$ref": "https://example.com/not-a-schema"}},
+        {"pattern": "^[a-z]{1,20}$", "patternProperties": {"^x-": {"type": "string"}}},
+        TREE,
+        nested(32),
+    ],
+)
+def test_what_can_be_checked_is_taken(schema: dict[str, Any]) -> None:
+    """Ours: three dialects, every keyword, references within (TDF-2)."""
+    assert faults_of(schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "reason"),
+    [
+        ({"$schema": "http://json-schema.org/draft-04/schema#"}, "/$schema", "draft-04"),
+        ({"$schema": "https://spec.openapis.org/oas/3.1/dialect/base"}, "/$schema", "openapis"),
+        ({"$schema": 5}, "/$schema", "not a dialect"),
+        ({"$defs": {"a": {"$schema": "http://json-schema.org/draft-07/schema"}}}, "/$defs/a/$schema", "differs"),
+        ({"$ref": "https://example.com/schema"}, "/$ref", "outside"),
+        ({"$ref": "file:///etc/passwd"}, "/$ref", "outside"),
+        ({"$ref": "other.json#/a"}, "/$ref", "outside"),
+        ({"properties": {"a": {"$ref": 5}}}, "/properties/a/$ref", "outside"),
+        ({"$ref": "#/$defs/missing"}, "/$ref", "no schema"),
+        ({"$ref": "#missing"}, "/$ref", "no schema"),
+        ({"x-hidden": {"a": {}}, "$ref": "#/x-hidden/a"}, "/$ref", "no schema"),
+        ({"$dynamicRef": "#missing"}, "/$dynamicRef", "no schema"),
+        ({"$defs": {"a": {"$id": "https://example.com/a"}}}, "/$defs/a/$id", "root"),
+        ({"$id": "relative"}, "/$id", "absolute"),
+        ({"$id": 5}, "/$id", "absolute"),
+        ({"pattern": "(?=a)"}, "/pattern", "linear"),
+        ({"pattern": "(a)\\1"}, "/pattern", "linear"),
+        ({"pattern": "a" * 513}, "/pattern", "linear"),
+        ({"pattern": "("}, "/pattern", "linear"),
+        ({"patternProperties": {"(?!x)": {}}}, "/patternProperties/(?!x)", "linear"),
+        ({"properties": {f"p{n}": {"pattern": f"^{n}$"} for n in range(201)}}, "/properties/p200/pattern", "200"),
+        ({"enum": list(range(2001))}, "/enum", "2000"),
+        ({"type": "objekt"}, "/type", "valid JSON Schema"),
+        ({"properties": {"a": {"minimum": "x"}}}, "/properties/a/minimum", "valid JSON Schema"),
+        ({"required": "a"}, "/required", "valid JSON Schema"),
+        ({"properties": {"a": 5}}, "/properties/a", "valid JSON Schema"),
+        ({"allOf": [{"$ref": "#"}]}, "", "itself"),
+        ({"$ref": "#"}, "", "itself"),
+        ({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}, "/$defs", "itself"),
+        (doubling(12), "", "one part"),
+        ({"properties": {"a": {"anyOf": [ANYTHING] * 1_001}}}, "", "one part"),
+        ({"description": "x" * 300_000}, "", "bytes"),
+        ({"anyOf": [ANYTHING] * 5_001}, "", "5000"),
+        (nested(65), "/properties", "deep"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_where_it_stands(schema: dict[str, Any], pointer: str, reason: str) -> None:
+    """Ours: dialects by name, nothing fetched, linear patterns, bounded work (TDF-2, TEN-5)."""
+    found = faults_of(schema)
+
+    assert any(place.startswith(pointer) and reason in said for place, said in found), found
+
+
+def test_a_huge_doubling_is_counted_without_being_expanded() -> None:
+    """Ours: 2^64 ways are refused as fast as two."""
+    assert most_checks(SchemaTree(doubling(64))) > 1_000
+
+
+def test_recursion_that_stays_linear_is_not_charged() -> None:
+    """Ours: trees, linked lists and mutual recursion are everyday schemas."""
+    tree = SchemaTree(TREE)
+
+    assert most_checks(tree) < 10
+    assert not multiplies(tree)
+
+
+def test_definitions_that_lead_to_each_other_in_two_ways_are_noticed() -> None:
+    """Ours: such a schema multiplies the work with each level of a value."""
+    definitions = {
+        "a": {"properties": {"x": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}}},
+        "b": {"properties": {"x": {"$ref": "#/$defs/a"}}},
+    }
+
+    assert multiplies(SchemaTree({"$ref": "#/$defs/a", "$defs": definitions}))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "is_soon_done"),
+    [
+        (TREE, {"left": {"left": {"right": {}}}}, True),
+        ({"items": {"anyOf": [{"type": "integer"}]}}, list(range(1_001)), False),
+        ({"items": {"anyOf": [{"type": "integer"}]}}, list(range(1_000)), True),
+        ({"additionalProperties": {"items": {}}}, {"a": [1], "b": [list(range(3_000))], "c": 5}, True),
+        ({"anyOf": [ANYTHING, {"$ref": "#"}]}, 5, False),
+        ({"anyOf": [ANYTHING, {"type": "integer"}]}, 5, True),
+        ({"prefixItems": [ANYTHING, ANYTHING, {"items": ANYTHING}]}, [1, [2]], True),
+        ({"properties": {"a": {}}}, [1], True),
+        ({"items": {"type": "integer"}}, list(range(2_000)), True),
+        ({"items": {"type": "integer"}}, list(range(2_001)), False),
+        ({"prefixItems": [{"type": "integer"}]}, list(range(100_000)), True),
+        ({"properties": {"a": {}}}, {"b": 1}, True),
+        ({"$defs": {"a": {"items": {}}}}, list(range(100_000)), True),
+        (doubling(30), {"x": {"x": {"x": 1}}}, True),
+    ],
+)
+def test_the_cost_of_a_value_is_counted_up_to_a_bound(schema: dict[str, Any], value: Any, is_soon_done: bool) -> None:
+    """Ours: what a check costs is known before it is made."""
+    assert ValueCosts(SchemaTree(schema)).is_cheap(value) is is_soon_done
+
+
+def test_a_deep_value_against_a_doubling_schema_is_dear() -> None:
+    """Ours: the count sees what depth does."""
+    value: Any = 1
+    for _ in range(30):
+        value = {"x": value}
+
+    assert not ValueCosts(SchemaTree(doubling(30))).is_cheap(value)
+
+
+def test_parts_are_counted_up_to_a_bound() -> None:
+    """Ours: counting a value is bounded too."""
+    assert count_parts({"a": [1, (2, 3)], "b": None}, most=100) == 7
+    assert count_parts(list(range(1_000)), most=10) == 11

@@ -1,0 +1,72 @@
+"""Whether the registry of definitions is a pure store that keeps its promises."""
+
+from typing import Any
+
+import pytest
+
+from gateway.definitions.registry import ToolRegistry
+from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.errors import DuplicateToolError, NameTaken, ToolValidationError
+
+
+def raw(name: str) -> dict[str, Any]:
+    return {"name": name, "description": f"Does {name}.", "inputSchema": {"type": "object", "properties": {}}}
+
+
+def test_what_is_registered_is_found() -> None:
+    """Ours: by name, all together, and with what stands behind it (TDF-3)."""
+    registry = ToolRegistry()
+    handler = object()
+    definition = registry.register(raw("b"), handler)
+    registry.register(validate_tool_definition(raw("a")))
+
+    assert registry.get_by_name("b") is definition
+    assert [tool.name for tool in registry.get_all()] == ["a", "b"]
+    assert registry.handler_of("b") is handler
+    assert registry.handler_of("a") is None
+    assert [tool.name for tool in registry] == ["a", "b"]
+    assert len(registry) == 2
+    assert "a" in registry
+    assert 5 not in registry
+
+
+def test_what_is_not_there_is_none() -> None:
+    """Ours: looking never raises (TDF-3)."""
+    registry = ToolRegistry()
+
+    assert registry.get_by_name("x") is None
+    assert registry.handler_of("x") is None
+    assert registry.get_all() == ()
+    assert registry.to_mcp_tools() == []
+
+
+def test_tools_on_the_wire_are_exactly_the_protocols_and_sorted() -> None:
+    """Ours: no extra fields, a stable order (TDF-3)."""
+    registry = ToolRegistry()
+    registry.register(raw("b"), handler=print)
+    registry.register(raw("a"))
+
+    assert registry.to_mcp_tools() == [raw("a"), raw("b")]
+
+
+def test_a_taken_name_is_refused_and_the_first_tool_stays() -> None:
+    """Ours: the error names the tool, the original stays unchanged (PRG-4)."""
+    registry = ToolRegistry()
+    first = registry.register(raw("a"), "first")
+
+    with pytest.raises(DuplicateToolError, match="'a'") as caught:
+        registry.register(raw("a") | {"description": "Another."}, "second")
+
+    assert caught.value.tool_name == "a"
+    assert isinstance(caught.value, NameTaken)
+    assert registry.get_by_name("a") is first
+    assert registry.handler_of("a") == "first"
+
+
+def test_a_definition_made_by_hand_is_checked_too() -> None:
+    """Ours: nothing unchecked gets in."""
+    registry = ToolRegistry()
+
+    with pytest.raises(ToolValidationError):
+        registry.register(ToolDefinition(name="", description="x", input_schema={}))
+    assert len(registry) == 0
