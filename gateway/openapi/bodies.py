@@ -1,41 +1,31 @@
-"""What the request body of an operation is: the media type that is sent and the schema of the argument `body`."""
+"""What the request body of an operation is: the media types that are sent and the schema of the argument `body`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Style
+from gateway.domain.plans import BodyKind, BodyPlan
 from gateway.openapi.components import Components
-from gateway.openapi.media import concrete, is_json, is_media_type, json_rank, kind_of
+from gateway.openapi.fields import Fields
+from gateway.openapi.media import OCTETS, concrete, essence, is_media_type, is_range, json_rank, kind_of
 from gateway.openapi.parameters import describe
 from gateway.openapi.references import References
 from gateway.openapi.schemas import Translated
-from gateway.openapi.shapes import Object, Unusable, as_object, is_true_at, list_at, object_at, quote_text
+from gateway.openapi.shapes import Object, Unusable, is_true_at, object_at, quote_text
+from gateway.openapi.uploads import FILE, Uploads, is_binary
+from gateway.openapi.xml_nodes import XmlNodes
 
-_SENT = (BodyKind.JSON, BodyKind.FORM, BodyKind.TEXT, BodyKind.BYTES)
-"""The kinds a request can carry, the preferred first."""
-
-_FILE = Translated(
-    schema={
-        "type": "object",
-        "properties": {
-            "base64": {"type": "string", "contentEncoding": "base64"},
-            "filename": {"type": "string"},
-            "content_type": {"type": "string"},
-        },
-        "required": ["base64"],
-        "additionalProperties": False,
-    },
-    count=4,
-)
-_STYLES = {style.value: style for style in (Style.FORM, Style.SPACE, Style.PIPE, Style.TAB, Style.DEEP_OBJECT)}
-_MOST_MERGED = 200
+_RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
+_OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
+_MOST_CHOICES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A request body: its plan, the schema of its argument, what was lost."""
+    """A request body: its plan, further ones the caller may choose, the schema of its argument, what was lost."""
 
     plan: BodyPlan
     translated: Translated
+    others: tuple[BodyPlan, ...] = ()
     losses: tuple[str, ...] = ()
 
 
@@ -45,6 +35,11 @@ class _Choice:
     media_type: str
     content: Object
 
+    @property
+    def schema(self) -> object:
+        """The schema of the whole body, as the document writes it."""
+        return self.content.get("schema", {})
+
 
 class Bodies:
     """The request bodies of one document."""
@@ -52,6 +47,8 @@ class Bodies:
     def __init__(self, references: References, components: Components) -> None:
         self._references = references
         self._components = components
+        self._uploads = Uploads(references)
+        self._fields = Fields(self._uploads)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
         """The body of an operation; None when it has none, a reason when an optional one cannot be offered.
@@ -62,95 +59,115 @@ class Bodies:
         if operation.get("requestBody") is None:
             return None
         node = self._references.follow(operation["requestBody"], "the request body")
+        is_required = is_true_at(node, "required")
         try:
-            choice = self._choose(object_at(node, "content"))
+            choices = self._choose(object_at(node, "content"))
         except Unusable as unusable:
-            if is_true_at(node, "required"):
+            if is_required:
                 raise
             return f"{unusable.reason}; no body is offered"
-        plan = BodyPlan(
-            kind=choice.kind,
-            media_type=concrete(choice.media_type),
-            required=is_true_at(node, "required"),
-            fields=self._fields(choice) if choice.kind is BodyKind.FORM else (),
+        planned = [self._plan(choice, is_required=is_required) for choice in choices]
+        (first, losses), *others = planned
+        schema = self._schema(choices)
+        return Body(
+            plan=first,
+            translated=describe(self._components.translate(schema, f"{where}/requestBody"), node),
+            others=tuple(plan for plan, _ in others),
+            losses=losses,
         )
-        return Body(plan=plan, translated=describe(self._translate(choice, f"{where}/requestBody"), node))
 
-    def _choose(self, content: Object) -> _Choice:
-        choices = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
-        sent = [choice for choice in choices if choice.kind in _SENT]
+    def _choose(self, content: Object) -> list[_Choice]:
+        """The type that is sent unless the caller says otherwise, and those that carry what it cannot."""
+        sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
         if not sent:
             named = ", ".join(quote_text(media_type) for media_type in content) or "no media type"
-            raise Unusable(f"its body is {named}, which is not sent yet")
-        return min(sent, key=lambda choice: (_SENT.index(choice.kind), json_rank(choice.media_type)))
+            raise Unusable(f"its body is {named}, which is not sent")
+        first = min(sent, key=_rank)
+        others = {
+            concrete(choice.media_type): choice
+            for choice in sent
+            if choice is not first and concrete(choice.media_type) != concrete(first.media_type)
+        }
+        return [first, *(choice for choice in others.values() if self._matters(choice, first))][:_MOST_CHOICES]
 
     def _choice(self, media_type: str, media: object) -> _Choice | None:
-        content = as_object(media) or {}
-        schema = self._target(content.get("schema"))
-        is_text = schema.get("type") == "string" and schema.get("format") != "binary"
-        kind = kind_of(media_type, is_text=is_text) if is_media_type(media_type) else None
+        if not is_media_type(media_type):
+            return None
+        content = self._uploads.target(media)  # OpenAPI 3.2 shares media types by reference
+        schema = self._uploads.target(content.get("schema"))
+        is_bytes = is_binary(schema) or content.keys().isdisjoint(("schema", "itemSchema"))
+        is_text = schema.get("type") == "string" and not is_bytes
+        kind = kind_of(media_type, is_text=is_text, is_binary=is_bytes)
+        if kind is None and content.get("schema") == {}:
+            kind = kind_of(media_type, is_text=False, is_binary=True)  # nothing is known of it, so anything can be it
         return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
 
-    def _translate(self, choice: _Choice, where: str) -> Translated:
-        if choice.kind is BodyKind.BYTES:
-            return _FILE
-        schema = choice.content.get("schema", {})
-        if choice.kind is BodyKind.TEXT and self._target(schema).get("type") != "string":
-            schema = {"type": "string"}
-        if choice.kind is BodyKind.FORM and self._target(schema).get("type") is None:
-            schema = {"allOf": [schema], "type": "object"} if schema else {"type": "object"}
-        return self._components.translate(schema, where)
+    def _matters(self, other: _Choice, first: _Choice) -> bool:
+        """Whether a caller can say something in the other type that cannot be said in the first."""
+        if is_range(other.media_type):
+            return False
+        if other.kind is BodyKind.MULTIPART:
+            properties = self._fields.properties(other.schema).values()
+            return any(self._uploads.is_file(part) or self._uploads.is_files(part) for part in properties)
+        if other.kind is BodyKind.JSON and first.kind is BodyKind.JSON:
+            return "patch" in essence(other.media_type)
+        return other.kind in _RAW
 
-    def _target(self, node: object) -> Object:
-        if as_object(node) is None:
-            return {}
-        try:
-            return self._references.follow(node, "a schema")
-        except Unusable:
-            return {}
-
-    def _fields(self, choice: _Choice) -> tuple[FieldPlan, ...]:
-        """One plan for each property that is not written the default way."""
-        encodings = object_at(choice.content, "encoding")
-        properties = self._properties(choice.content.get("schema"))
-        planned = (
-            self._field(name, object_at(encodings, name), properties.get(name)) for name in {**properties, **encodings}
+    def _plan(self, choice: _Choice, *, is_required: bool) -> tuple[BodyPlan, tuple[str, ...]]:
+        nodes = XmlNodes(self._references)
+        if choice.kind is BodyKind.XML:
+            nodes.add(choice.schema)
+        fields, losses = self._fields.plan(choice.content, choice.kind, nodes) if choice.kind in _OBJECTS else ((), ())
+        plan = BodyPlan(
+            kind=choice.kind,
+            media_type=_sent_type(choice),
+            required=is_required,
+            fields=fields,
+            root=nodes.root_name(choice.schema) if choice.kind is BodyKind.XML else None,
+            xml=nodes.nodes,
         )
-        return tuple(field for field in planned if field != FieldPlan(name=field.name))
+        return plan, losses
 
-    def _field(self, name: str, encoding: Object, schema: object) -> FieldPlan:
-        target = self._target(schema)
-        is_list = _is_type(target, "array")
-        if encoding.keys() & {"style", "explode", "allowReserved"}:
-            style = _STYLES.get(str(encoding.get("style", "form")), Style.FORM)
-            explode = encoding.get("explode")
-            return FieldPlan(
-                name=name,
-                style=style,
-                explode=explode if isinstance(explode, bool) else style is Style.FORM,
-                allow_reserved=is_true_at(encoding, "allowReserved"),
-            )
-        item = self._target(target.get("items")) if is_list else target
-        is_structure = _is_type(item, "object") or "properties" in item
-        named = encoding.get("contentType", "application/json" if is_structure else None)
-        if not isinstance(named, str) or not is_media_type(named) or not is_json(named):
-            return FieldPlan(name=name)
-        return FieldPlan(name=name, media_type=concrete(named), is_list=is_list)
+    def _schema(self, choices: Sequence[_Choice]) -> object:
+        """The schema of the argument: of the one type, or of any of several."""
+        schemas = [self._asked(choice) for choice in choices]
+        distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
+        return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
 
-    def _properties(self, schema: object) -> dict[str, object]:
-        """The properties of a schema and of all it is merged from."""
-        properties: dict[str, object] = {}
-        merged, seen = [self._target(schema)], set[int]()
-        while merged and len(seen) < _MOST_MERGED:
-            current = merged.pop(0)
-            if id(current) in seen:
-                continue
-            seen.add(id(current))
-            properties = {**object_at(current, "properties"), **properties}
-            merged += [self._target(part) for part in list_at(current, "allOf")]
-        return properties
+    def _asked(self, choice: _Choice) -> object:
+        if choice.kind is BodyKind.BYTES:
+            return FILE
+        if choice.kind is BodyKind.JSON_LINES:
+            return self._lines(choice)
+        schema = choice.schema
+        if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") != "string":
+            return {"type": "string"}
+        if choice.kind is BodyKind.MULTIPART:
+            schema = self._uploads.ask(schema)
+            if self._is_array(choice):
+                return schema if choice.schema else {"type": "array", "items": choice.content.get("itemSchema", {})}
+        if choice.kind in _OBJECTS and self._uploads.target(schema).get("type") is None:
+            return {"allOf": [schema], "type": "object"} if schema else {"type": "object"}
+        return schema
+
+    def _is_array(self, choice: _Choice) -> bool:
+        return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"
+
+    def _lines(self, choice: _Choice) -> object:
+        """A list of what each line holds."""
+        if "itemSchema" in choice.content:
+            return {"type": "array", "items": choice.content["itemSchema"]}
+        is_list = self._uploads.target(choice.schema).get("type") == "array"
+        return choice.schema if is_list else {"type": "array", "items": choice.schema}
 
 
-def _is_type(schema: Object, name: str) -> bool:
-    named = schema.get("type")
-    return named == name or (isinstance(named, list) and name in named)
+def _rank(choice: _Choice) -> tuple[bool, int]:
+    """JSON first, the plainest of several; else the order of the document."""
+    is_json = choice.kind is BodyKind.JSON
+    return not is_json, json_rank(choice.media_type) if is_json else 0
+
+
+def _sent_type(choice: _Choice) -> str:
+    if choice.kind is not BodyKind.BYTES:
+        return concrete(choice.media_type)
+    return OCTETS if essence(choice.media_type) in {"*/*", "application/*"} else choice.media_type

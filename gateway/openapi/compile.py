@@ -11,9 +11,11 @@ from gateway.openapi.document import Document, read_document
 from gateway.openapi.inputs import compose_input
 from gateway.openapi.naming import ToolName, name_tools
 from gateway.openapi.operations import Operation, list_operations
+from gateway.openapi.outputs import Outputs
 from gateway.openapi.parameters import Parameters
 from gateway.openapi.patterns import Patterns
 from gateway.openapi.plans import Parts, fit_parameters, plan_request, successes
+from gateway.openapi.query_outline import Outlined, encode_outline, outline_document
 from gateway.openapi.references import ExternalReference, References
 from gateway.openapi.remarks import Remarks
 from gateway.openapi.report import report_import, report_operation
@@ -21,8 +23,9 @@ from gateway.openapi.schemas import Dialect
 from gateway.openapi.security import Schemes
 from gateway.openapi.servers import Server, find_server, parse_server
 from gateway.openapi.shapes import Object, Unusable, list_at, object_at
+from gateway.openapi.subtypes import Subtypes
 from gateway.openapi.swagger import convert
-from gateway.openapi.tools import define_tool, judge_safety
+from gateway.openapi.tools import define_tool, judge_safety, list_tags
 
 LARGEST_LIST = 64 * 1024**2
 """How many bytes the tools of one document may have together."""
@@ -42,6 +45,10 @@ class ImportOptions:
     document_url: str | None = None
     known_names: Mapping[str, str] = field(default_factory=dict[str, str])
     taken: frozenset[str] = frozenset()
+    output_schemas: bool = False
+    """Whether tools list what they answer; such an answer is held to it."""
+    outline: bool = False
+    """Whether the document is to be had through the query tools."""
 
 
 def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
@@ -79,15 +86,16 @@ class _Compiler:
         self._root = convert(document.root, references) if is_swagger else document.root
         self._references = references
         self._remarks = Remarks()
-        components = Components(
-            Dialect(
-                references=references,
-                remarks=self._remarks,
-                patterns=Patterns(),
-                has_siblings=document.dialect >= (3, 1),
-            )
+        dialect = Dialect(
+            references=references,
+            remarks=self._remarks,
+            patterns=Patterns(),
+            subtypes=Subtypes(document.root, references),
+            has_siblings=document.dialect >= (3, 1),
         )
+        components = Components(dialect)
         self._components = components
+        self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components)
         self._bodies = Bodies(references, components)
         self._schemes = Schemes(self._root, references)
@@ -116,7 +124,23 @@ class _Compiler:
             operations=tuple(compiled),
             report=report_import(reports, compiled, self._remarks.texts()),
             scheme_names=self._schemes.names,
+            outline=self._outline(operations, compiled) if self._options.outline else b"",
         )
+
+    def _outline(self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation]) -> bytes:
+        """What the query tools know of the document, as it is stored."""
+        outline = outline_document(
+            Outlined(
+                document=self._document,
+                root=self._root,
+                references=self._references,
+                operations=operations,
+                callable_identities={made.identity for made in compiled},
+                base_url=self._options.base_url,
+                document_url=self._options.document_url,
+            )
+        )
+        return encode_outline(outline)
 
     def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
         if operation.refusal is not None:
@@ -132,9 +156,10 @@ class _Compiler:
             path=operation.path,
             operation_id=operation.operation_id,
             tool=name.text,
-            definition=define_tool(name.text, operation, schema),
+            definition=define_tool(name.text, operation, schema, output=self._output(operation, parts)),
             plan=plan,
             safety=judge_safety(operation.method),
+            tags=list_tags(operation),
         )
         return made, [*losses, *schema.losses]
 
@@ -143,16 +168,24 @@ class _Compiler:
         declared, losses = self._parameters.merge(levels, operation.where)
         parameters, mismatches = fit_parameters(operation, declared)
         body = self._bodies.plan(operation.node, operation.where)
-        security = self._schemes.plan(operation.node)
+        server = self._server(operation)
+        security = self._schemes.plan(operation.node, server)
         parts = Parts(
-            server=self._server(operation),
+            server=server,
             parameters=parameters,
             body=body if isinstance(body, Body) else None,
             security=security,
             answers=self._answers(operation),
         )
-        unsent = [body] if isinstance(body, str) else []
+        unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
         return parts, [*losses, *mismatches, *unsent, *security.losses]
+
+    def _output(self, operation: Operation, parts: Parts) -> bytes | None:
+        """The schema of the answers, if all declared ones have one that can be listed."""
+        declared = list(successes(object_at(operation.node, "responses")))
+        if self._outputs is None or len(declared) != len(parts.answers):
+            return None
+        return self._outputs.compose(parts.answers, f"{operation.where}/responses")
 
     def _server(self, operation: Operation) -> Server:
         if self._base is not None:

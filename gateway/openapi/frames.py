@@ -63,6 +63,12 @@ class Part(msgspec.Struct, frozen=True, tag=True):
     content: bytes
 
 
+class Outlining(msgspec.Struct, frozen=True, tag=True):
+    """The next part of what the query tools know of the document."""
+
+    content: bytes
+
+
 class Rest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What a request's body holds beside its document, as JSON, and under which keys the document stood."""
 
@@ -90,7 +96,7 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     peak_bytes: int
 
 
-Message: TypeAlias = Opening | Operations | Fates | Part | Rest | Refusal | Crash | Closing
+Message: TypeAlias = Opening | Operations | Fates | Part | Outlining | Rest | Refusal | Crash | Closing
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
 decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
@@ -117,6 +123,8 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
         yield Operations(operations)
     for fates in _batches(report.operations, lambda fate: sum(map(len, fate.reasons))):
         yield Fates(fates)
+    for start in range(0, len(compilation.outline), _BATCH_BYTES):
+        yield Outlining(compilation.outline[start : start + _BATCH_BYTES])
 
 
 def tell_document(document: bytes) -> Iterator[Message]:
@@ -143,6 +151,7 @@ class Answer:
         self._operations: list[CompiledOperation] = []
         self._fates: list[OperationReport] = []
         self._parts: list[bytes] = []
+        self._outline: list[bytes] = []
 
     def take(self, message: Message) -> None:
         """Add the next message."""
@@ -155,6 +164,8 @@ class Answer:
                 self._fates += message.items
             case Part():
                 self._parts.append(message.content)
+            case Outlining():
+                self._outline.append(message.content)
             case Rest():
                 self.rest = message
             case Refusal():
@@ -184,6 +195,7 @@ class Answer:
             operations=tuple(self._operations),
             report=report,
             scheme_names=opening.scheme_names,
+            outline=b"".join(self._outline),
         )
 
 

@@ -1,7 +1,7 @@
 """Which kind of body or answer a media type stands for, and which of several is taken."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gateway.domain.plans import BodyKind
 
@@ -10,8 +10,13 @@ _FORM = re.compile(rf"{_NAME}/{_NAME}(?: *; *{_NAME}=(?:\"[\w !#$&^.+*/:;,=-]*\"
 _CHARSET = re.compile(r"; *charset=\"?([^\"; ]*)")
 _CHARSETS = frozenset(("utf-8", "utf8", "us-ascii", "iso-8859-1", "utf-16"))
 _JSON = "application/json"
+OCTETS = "application/octet-stream"
 _RANGES = frozenset(("*/*", "application/*"))
 _XML = frozenset(("application/xml", "text/xml"))
+_JSON_LINES = frozenset(
+    f"application/{name}" for name in ("jsonl", "jsonlines", "x-jsonlines", "ndjson", "x-ndjson", "json-seq")
+)
+_YAML = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
 _BINARY_APPLICATIONS = frozenset(("octet-stream", "pdf", "zip", "gzip", "x-gzip", "x-tar", "x-7z-compressed", "wasm"))
 _PREFERENCE = "application/json, */*;q=0.5"
 _MOST_ACCEPTED = 5
@@ -33,26 +38,54 @@ def is_json(media_type: str) -> bool:
     return name in _RANGES or name == _JSON or name.endswith("+json") or name == "text/json"
 
 
+def is_xml(media_type: str) -> bool:
+    """Whether values of this type are XML documents."""
+    name = essence(media_type)
+    return name in _XML or name.endswith("+xml")
+
+
+def is_range(media_type: str) -> bool:
+    """Whether this stands for several types."""
+    return "*" in essence(media_type)
+
+
 def concrete(media_type: str) -> str:
     """The media type to send: JSON for a range."""
     return _JSON if essence(media_type) in _RANGES else media_type
 
 
-def kind_of(media_type: str, *, is_text: bool) -> BodyKind | None:
-    """How a body of this type is made; None for a type that nothing is known of. `is_text`: its schema is a string."""
+def kind_of(media_type: str, *, is_text: bool, is_binary: bool = False) -> BodyKind | None:
+    """How a body of this type is made; None for a type that nothing is known of.
+
+    `is_text`: its schema is a string; `is_binary`: its schema says raw bytes, or it has none.
+    """
     name = essence(media_type)
-    major, _, minor = name.partition("/")
-    if is_json(media_type):
-        return BodyKind.JSON
-    if name == "application/x-www-form-urlencoded":
-        return BodyKind.FORM
-    if major == "multipart":
-        return BodyKind.MULTIPART
-    if name in _XML or minor.endswith("+xml"):
-        return BodyKind.XML
+    if name in _RANGES and is_binary:
+        return BodyKind.BYTES
+    kind = next((kind for kind, holds in _STRUCTURED if holds(name)), None)
+    if kind is not None and not (is_text and kind in {BodyKind.XML, BodyKind.JSON_LINES}):
+        return kind if kind is not BodyKind.XML or _has_known_charset(media_type) else None
+    if (name in _YAML or name.endswith("+yaml")) and not is_text:
+        return BodyKind.JSON  # every JSON text is a YAML document
+    return _opaque_kind(media_type, is_text=is_text, is_binary=is_binary)
+
+
+def _opaque_kind(media_type: str, *, is_text: bool, is_binary: bool) -> BodyKind | None:
+    major, _, minor = essence(media_type).partition("/")
     if major in {"image", "audio", "video", "font"} or minor in _BINARY_APPLICATIONS:
         return BodyKind.BYTES
-    return BodyKind.TEXT if (major == "text" or is_text) and _has_known_charset(media_type) else None
+    if (major == "text" or is_text) and not (is_binary and major != "text") and _has_known_charset(media_type):
+        return BodyKind.TEXT
+    return BodyKind.BYTES if is_binary else None
+
+
+_STRUCTURED: Sequence[tuple[BodyKind, Callable[[str], bool]]] = (
+    (BodyKind.JSON_LINES, lambda name: name in _JSON_LINES),
+    (BodyKind.JSON, is_json),
+    (BodyKind.FORM, lambda name: name == "application/x-www-form-urlencoded"),
+    (BodyKind.MULTIPART, lambda name: name.startswith("multipart/")),
+    (BodyKind.XML, is_xml),
+)
 
 
 def _has_known_charset(media_type: str) -> bool:

@@ -7,17 +7,27 @@ from dataclasses import dataclass, replace
 from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
 from gateway.domain.plans import Location, ParameterPlan, Style
 from gateway.openapi.components import Components
-from gateway.openapi.media import concrete, essence, is_json, is_media_type
+from gateway.openapi.media import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.references import References
 from gateway.openapi.schemas import Translated
-from gateway.openapi.shapes import Object, Unusable, as_object, clean_text, is_true_at, quote_text, text_at
+from gateway.openapi.shapes import (
+    NOTHING,
+    Object,
+    Unusable,
+    as_object,
+    clean_text,
+    is_true_at,
+    object_at,
+    quote_text,
+    text_at,
+)
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STYLES: Mapping[Location, tuple[Style, ...]] = {
     Location.PATH: (Style.SIMPLE, Style.LABEL, Style.MATRIX),
     Location.QUERY: (Style.FORM, Style.SPACE, Style.PIPE, Style.TAB, Style.DEEP_OBJECT),
     Location.HEADER: (Style.SIMPLE,),
-    Location.COOKIE: (Style.FORM,),
+    Location.COOKIE: (Style.FORM, Style.COOKIE),
     Location.QUERYSTRING: (Style.FORM,),
 }
 """What each location may have, its default first; lists divided by tabs come from Swagger 2.0."""
@@ -97,8 +107,7 @@ class Parameters:
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
         is_required = location is Location.PATH or is_true_at(node, "required")
         if as_object(node.get("content")) is not None or location is Location.QUERYSTRING:
-            media_type, content = _content(node, name, location)
-            schema = as_object(content) or {}
+            media_type, schema = self._content(node, name)
             plan = ParameterPlan(
                 argument=name,
                 name=name,
@@ -117,11 +126,21 @@ class Parameters:
             name=name,
             location=location,
             style=style,
-            explode=explode if isinstance(explode, bool) else style is Style.FORM,
+            explode=explode if isinstance(explode, bool) else style in {Style.FORM, Style.COOKIE},
             required=is_required,
             allow_reserved=location in {Location.QUERY, Location.PATH} and is_true_at(node, "allowReserved"),
         )
         return Parameter(plan=plan, translated=translated, losses=losses)
+
+    def _content(self, node: Object, name: str) -> tuple[str, Object]:
+        content = object_at(node, "content")
+        if len(content) != 1:
+            raise Unusable(f"the parameter {quote_text(name)} has no single media type")
+        media_type, media = next(iter(content.items()))
+        found = self._references.follow(media, "a media type") if as_object(media) is not None else NOTHING
+        if not is_media_type(media_type) or not _is_written(media_type, found):
+            raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
+        return concrete(media_type), found
 
     def _described(self, node: Object, parameter: Parameter) -> Parameter:
         return replace(parameter, translated=describe(parameter.translated, node))
@@ -171,15 +190,11 @@ def _check_header(name: str, location: Location) -> None:
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
 
-def _content(node: Object, name: str, location: Location) -> tuple[str, object]:
-    content = as_object(node.get("content")) or {}
-    if len(content) != 1:
-        raise Unusable(f"the parameter {quote_text(name)} has no single media type")
-    media_type, media = next(iter(content.items()))
-    is_form = location is Location.QUERYSTRING and essence(media_type) == _FORM_TYPE
-    if not is_media_type(media_type) or not (is_json(media_type) or is_form):
-        raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
-    return concrete(media_type), media
+def _is_written(media_type: str, media: Object) -> bool:
+    """Whether a value of this type can be put into a parameter: JSON, a form, or text."""
+    name = essence(media_type)
+    is_text = object_at(media, "schema").get("type") == "string" or name.startswith("text/")
+    return is_json(media_type) or name == _FORM_TYPE or (is_text and not is_xml(media_type))
 
 
 def _style(node: Object, name: str, location: Location, translated: Translated) -> tuple[Style, tuple[str, ...]]:

@@ -60,6 +60,8 @@ def plan_request(operation: Operation, parts: Parts) -> tuple[RequestPlan, list[
     ]
     indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}
     path = plan_path(parts.server, operation.path, indexes)
+    others = parts.body.others if parts.body else ()
+    choice = _free_name(arguments) if others else "content_type"
     request = RequestPlan(
         method=operation.method,
         origin=parts.server.origin,
@@ -67,11 +69,13 @@ def plan_request(operation: Operation, parts: Parts) -> tuple[RequestPlan, list[
         query=path.query,
         parameters=tuple(plans),
         body=parts.body.plan if parts.body else None,
+        bodies=others,
+        choice=choice,
         accept=accept_header(_answer_types(parts.answers)),
         security=parts.security.alternatives,
         idempotent=is_idempotent(operation.method),
     )
-    return request, list(_arguments(plans, parts))
+    return request, [*_arguments(plans, parts), *_choice_argument(request)]
 
 
 def successes(responses: Object) -> Iterator[object]:
@@ -93,6 +97,24 @@ def _arguments(plans: Sequence[ParameterPlan], parts: Parts) -> Iterator[Argumen
     if parts.body is not None:
         body = parts.body
         yield Argument(name=body.plan.argument, translated=body.translated, is_required=body.plan.required)
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    """What the argument is called that chooses the media type of the body."""
+    names = ("content_type", "body_content_type", *(f"content_type_{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
+
+
+def _choice_argument(request: RequestPlan) -> Iterator[Argument]:
+    if request.body is None or not request.bodies:
+        return
+    schema: dict[str, object] = {
+        "type": "string",
+        "enum": list(dict.fromkeys(body.media_type for body in (request.body, *request.bodies))),
+        "default": request.body.media_type,
+        "description": "The media type that the body is sent as.",
+    }
+    yield Argument(name=request.choice, translated=Translated(schema=schema))
 
 
 def _answer_types(answers: Sequence[Object]) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""How a schema of a document reads in JSON Schema 2020-12, as what a caller may send.
+"""How a schema of a document reads in JSON Schema 2020-12, as what a caller may send or what an answer may be.
 
-Read-only properties are left out, `nullable` and boolean exclusive bounds are translated, and what contradicts itself
-is dropped with a warning. References stay references, to `#/$defs/NAME`; whoever lists the schema adds what they name.
+Properties of the other side are left out, `nullable` and boolean exclusive bounds are translated, what contradicts
+itself is dropped with a warning. References stay references, to `#/$defs/NAME`; whoever lists the schema adds what they
+name.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from gateway.openapi.keywords import ANNOTATIONS, CHILD, IN_PLACE, IN_PLACE_LISTS, is_accepted
+from gateway.openapi.merging import open_parts
 from gateway.openapi.patterns import Patterns
 from gateway.openapi.references import ExternalReference, References
 from gateway.openapi.remarks import Remarks
@@ -23,8 +25,9 @@ from gateway.openapi.shapes import (
     point,
     quote_text,
 )
+from gateway.openapi.subtypes import Subtypes
 from gateway.openapi.values import TYPES, has_type, is_number
-from gateway.openapi.visibility import is_read_only, read_only_names
+from gateway.openapi.visibility import hidden_names, is_hidden
 
 Schema: TypeAlias = dict[str, object] | bool
 
@@ -59,8 +62,11 @@ class Dialect:
     references: References
     remarks: Remarks
     patterns: Patterns
+    subtypes: Subtypes
     has_siblings: bool
     """Whether keywords beside `$ref` count (OpenAPI 3.1)."""
+    hidden: str = "readOnly"
+    """The keyword of properties that are left out: they belong to the other side."""
 
 
 class Namer(Protocol):
@@ -155,10 +161,19 @@ class _Walk:
         link = self._link(ref, scope)
         if link is None:
             return {}
-        out: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
+        out = self._named(link, scope)
         kept = node if self._dialect.has_siblings else {key: node[key] for key in ANNOTATIONS[:2] if key in node}
         beside = {key: value for key, value in kept.items() if key != "$ref"}
         return out | self._plain(beside, scope) if beside else out
+
+    def _named(self, link: str, scope: _Scope) -> dict[str, object]:
+        """The reference as listed; where a discriminator chooses among its subtypes, they are listed too."""
+        here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
+        subtypes = self._dialect.subtypes.of(link, self._dialect.references.target(link))
+        if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):  # what it is merged from
+            return here
+        links = [found for ref in subtypes if (found := self._link(ref, scope)) is not None]
+        return {"anyOf": [here, *({"$ref": f"#/$defs/{self._namer.name_of(found)}"} for found in links)]}
 
     def _link(self, ref: str, scope: _Scope) -> str | None:
         try:
@@ -179,11 +194,12 @@ class _Walk:
         return link
 
     def _plain(self, node: Object, scope: _Scope) -> dict[str, object]:
+        node = open_parts(node, self._dialect.references) if "allOf" in node else node
         types = self._types(node)
         out: dict[str, object] = {}
         if types:
             out["type"] = types[0] if len(types) == 1 else types
-        hidden = scope.hidden | read_only_names(node, self._dialect.references)
+        hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
         for keyword, value in node.items():
             self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))
         if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
@@ -249,7 +265,7 @@ class _Walk:
         out: dict[str, object] = {
             name: self._at(name, part, _INSIDE)
             for name, part in found.items()
-            if not is_read_only(part, self._dialect.references)
+            if not is_hidden(part, self._dialect.references, self._dialect.hidden)
         }
         self._path.pop()
         return out

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urljoin
 
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.openapi.references import References
+from gateway.openapi.servers import Server
 from gateway.openapi.shapes import Object, Unusable, as_list, as_object, object_at, quote_text, text_at
 
+_SCOPE = re.compile(r"[!#-\[\]-~]+")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _KEY_KINDS = {
     "header": SchemeKind.API_KEY_HEADER,
@@ -15,6 +18,11 @@ _KEY_KINDS = {
     "cookie": SchemeKind.API_KEY_COOKIE,
 }
 _HTTP_KINDS = {"basic": SchemeKind.BASIC, "bearer": SchemeKind.BEARER}
+_DIALOGUES = frozenset(
+    ("digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "ntlm", "oauth", "privatetoken", "vapid", "concealed")
+)
+"""HTTP schemes whose credential is worked out anew for each request."""
+_FLOW = "clientCredentials"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,30 +59,44 @@ class Schemes:
         """Schemes that a credential can be stored for."""
         return tuple(self._usable)
 
-    def plan(self, operation: Object) -> SecurityPlan:
-        """The alternatives of an operation: its own or the document's."""
+    def plan(self, operation: Object, server: Server) -> SecurityPlan:
+        """The alternatives of an operation at this server: its own or the document's.
+
+        Where none can be applied as a whole, what can be applied of them is.
+        """
         required = as_list(operation.get("security", self._default)) or ()
-        alternatives: list[tuple[Scheme, ...]] = []
-        refusals: dict[str, None] = {}
-        for item in required:
-            try:
-                alternatives.append(self._alternative(as_object(item)))
-            except Unusable as unusable:
-                refusals[unusable.reason] = None
-        if required and not alternatives:
-            return SecurityPlan(losses=tuple(f"it is called without a credential: {reason}" for reason in refusals))
-        plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in alternatives)
-        return SecurityPlan(alternatives=plans, losses=_token_losses(alternatives))
+        read = [self._alternative(as_object(item), server) for item in required]
+        whole = [usable for usable, refusals in read if not refusals]
+        if whole or not required:
+            plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in whole)
+            return SecurityPlan(alternatives=plans, losses=_token_losses(whole))
+        partial = [usable for usable, _ in read if usable]
+        reasons = dict.fromkeys(reason for _, refusals in read for reason in refusals)
+        what = "with a part of its credentials" if partial else "without a credential"
+        losses = tuple(f"it is called {what}: {reason}" for reason in reasons)
+        plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in partial)
+        return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
 
-    def _alternative(self, requirement: Object | None) -> tuple[Scheme, ...]:
+    def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
+        """The schemes of one alternative that can be applied, and why the others cannot."""
         if requirement is None:
-            raise Unusable("a security requirement is no object")
-        return tuple(self._scheme(name) for name in requirement)
+            return (), ["a security requirement is no object"]
+        usable = [self._usable[name] for name in requirement if name in self._usable]
+        refusals = [
+            self._refused.get(name, f"the security scheme {quote_text(name)} is not declared")
+            for name in requirement
+            if name not in self._usable
+        ]
+        return tuple(_with_scopes(scheme, requirement[scheme.plan.name], server) for scheme in usable), refusals
 
-    def _scheme(self, name: str) -> Scheme:
-        if name in self._usable:
-            return self._usable[name]
-        raise Unusable(self._refused.get(name, f"the security scheme {quote_text(name)} is not declared"))
+
+def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
+    """The scheme with what the operation asks of it, and a token URL that is relative resolved."""
+    if scheme.plan.kind is not SchemeKind.CLIENT_CREDENTIALS:
+        return scheme
+    asked = tuple(scope for scope in as_list(scopes) or () if isinstance(scope, str) and _SCOPE.fullmatch(scope))
+    url = urljoin(f"{server.origin}{server.path}/", scheme.plan.token_url or "")
+    return replace(scheme, plan=replace(scheme.plan, scopes=asked, token_url=url))
 
 
 def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]:
@@ -92,12 +114,25 @@ def _read(name: str, node: Object) -> Scheme:
         return Scheme(plan=_key(name, node))
     if kind == "http":
         scheme = (text_at(node, "scheme") or "").lower()
-        if scheme in _HTTP_KINDS:
-            return Scheme(plan=SchemePlan(name=name, kind=_HTTP_KINDS[scheme]))
-        raise Unusable(f"the HTTP scheme {quote_text(scheme)} of {quote_text(name)} is not supported")
+        return Scheme(plan=_http(name, scheme, text_at(node, "scheme") or ""))
+    if kind == "oauth2" and (token_url := _token_url(node)) is not None:
+        return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.CLIENT_CREDENTIALS, token_url=token_url))
     if kind in {"oauth2", "openIdConnect"}:
         return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.BEARER), is_token_needed=True)
     raise Unusable(f"the security scheme {quote_text(name)} has the type {quote_text(str(kind))}, not supported")
+
+
+def _http(name: str, scheme: str, written: str) -> SchemePlan:
+    if scheme in _HTTP_KINDS:
+        return SchemePlan(name=name, kind=_HTTP_KINDS[scheme])
+    if not _TOKEN.fullmatch(written) or scheme in _DIALOGUES or scheme.startswith("scram-"):
+        raise Unusable(f"the HTTP scheme {quote_text(scheme)} of {quote_text(name)} is not supported")
+    return SchemePlan(name=name, kind=SchemeKind.HTTP, field=written)
+
+
+def _token_url(node: Object) -> str | None:
+    """Where tokens are had for a client's own credentials, if that is one of the flows."""
+    return text_at(object_at(object_at(node, "flows"), _FLOW), "tokenUrl")
 
 
 def _key(name: str, node: Object) -> SchemePlan:

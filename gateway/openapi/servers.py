@@ -55,6 +55,22 @@ def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server
     raise refusal or Unusable("`servers` has to be a list of servers")
 
 
+def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:
+    """The URLs of all servers of the innermost level that declares any, variables filled in, as far as they can be."""
+    declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
+    found: list[str] = []
+    unusable: list[str] = []
+    for item in map(as_object, declared or [{"url": "/"}]):
+        url = item.get("url") if item is not None else None
+        if not isinstance(url, str):
+            continue
+        try:
+            found.append(_resolve(_fill(item), document_url))
+        except (Unusable, ValueError):
+            unusable.append(url)
+    return found or unusable
+
+
 def encode_literal(text: str, *, safe: str = "") -> str:
     """Fixed text of a path, percent-encoded where it must be; what is encoded already stays."""
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE + safe)

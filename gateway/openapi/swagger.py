@@ -17,6 +17,7 @@ _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _STYLES = {"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}
 _HTTP = ("https", "http")
+_FLOWS = {"application": "clientCredentials", "password": "password", "accessCode": "authorizationCode"}
 
 
 def convert(root: Object, references: References) -> Object:
@@ -135,8 +136,13 @@ def _schemes(definitions: Object) -> Object:
 
 def _scheme(node: object) -> object:
     scheme = as_object(node)
-    if scheme is not None and scheme.get("type") == "basic":
+    if scheme is None:
+        return node
+    if scheme.get("type") == "basic":
         return {"type": "http", "scheme": "basic"}
+    if scheme.get("type") == "oauth2":
+        flow = _FLOWS.get(str(scheme.get("flow")), "implicit")
+        return {"type": "oauth2", "flows": {flow: {"tokenUrl": scheme.get("tokenUrl")}}}
     return node
 
 

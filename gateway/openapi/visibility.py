@@ -1,4 +1,4 @@
-"""Which properties a document keeps from callers: those that only answers have (`readOnly`)."""
+"""Which properties a document keeps from one side: `readOnly` ones from requests, `writeOnly` ones from answers."""
 
 from gateway.openapi.references import References
 from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, list_at, object_at
@@ -6,14 +6,14 @@ from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, list_at
 _MOST_MERGED = 200
 
 
-def read_only_names(node: Object, references: References) -> frozenset[str]:
-    """Names that this schema, or a part it is merged from, keeps from callers."""
+def hidden_names(node: Object, references: References, keyword: str) -> frozenset[str]:
+    """Names of the properties that say this keyword, in this schema or in a part it is merged from."""
     names: set[str] = set()
     merged, seen = [node], {id(node)}
     while merged:
         current = merged.pop()
         properties = object_at(current, "properties")
-        names.update(name for name, part in properties.items() if is_read_only(part, references))
+        names.update(name for name, part in properties.items() if is_hidden(part, references, keyword))
         for part in list_at(current, "allOf"):
             target = _target(part, references)
             if id(target) not in seen and len(seen) < _MOST_MERGED:
@@ -22,12 +22,12 @@ def read_only_names(node: Object, references: References) -> frozenset[str]:
     return frozenset(names)
 
 
-def is_read_only(part: object, references: References) -> bool:
+def is_hidden(part: object, references: References, keyword: str) -> bool:
     """Whether a property says so itself, or the schema does that it refers to."""
     node = as_object(part)
     if node is None:
         return False
-    return node.get("readOnly") is True or ("$ref" in node and _target(node, references).get("readOnly") is True)
+    return node.get(keyword) is True or ("$ref" in node and _target(node, references).get(keyword) is True)
 
 
 def _target(part: object, references: References) -> Object:

@@ -97,6 +97,42 @@ def test_without_a_usable_alternative_the_report_says_so(security: object) -> No
     assert "without a credential" in report.reasons[0]
 
 
+def test_what_can_be_applied_of_the_only_alternative_is_applied() -> None:
+    """Ours: a client certificate that we do not have does not take the key away as well."""
+    raw = secured([{"mtls": [], "key": []}])
+
+    assert [[scheme.name for scheme in alternative] for alternative in only(raw).plan.security] == [["key"]]
+    assert "with a part of its credentials" in fate(raw).reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("token_url", "resolved"),
+    [
+        ("https://auth.example/token", "https://auth.example/token"),
+        ("/token", "https://api.example.com/token"),
+        ("token", "https://api.example.com/token"),
+    ],
+)
+def test_client_credentials_have_a_token_url_and_the_scopes_of_the_operation(token_url: str, resolved: str) -> None:
+    """OpenAPI: the OAuth flow of clients; nothing is lost, so the operation is as it should be."""
+    flows = {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "", "write": ""}}}
+    schemes = {"o": {"type": "oauth2", "flows": flows}}
+    raw = operation({"security": [{"o": ["read", "wri te", 7]}]}, components={"securitySchemes": schemes})
+    [[scheme]] = only(raw).plan.security
+
+    assert scheme.kind is SchemeKind.CLIENT_CREDENTIALS
+    assert (scheme.token_url, scheme.scopes) == (resolved, ("read",))
+    assert fate(raw).status is Status.OK
+
+
+def test_another_scheme_of_http_is_sent_by_its_name() -> None:
+    """RFC 9110: `Authorization` holds the name of the scheme and the credential."""
+    schemes = {"t": {"type": "http", "scheme": "Token"}}
+    raw = operation({"security": [{"t": []}]}, components={"securitySchemes": schemes})
+
+    assert only(raw).plan.security == ((SchemePlan(name="t", kind=SchemeKind.HTTP, field="Token"),),)
+
+
 def test_only_applicable_schemes_can_have_credentials() -> None:
     """Ours: nothing is stored that would never be used."""
     names = compile_it(secured([])).scheme_names

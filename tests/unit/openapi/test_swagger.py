@@ -1,11 +1,13 @@
 """Swagger 2.0: the same tools as from OpenAPI 3, nothing lost."""
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
 from gateway.domain.plans import BodyKind, FieldPlan, Location, SchemeKind, Style
 from gateway.domain.sources import Status
+from gateway.upstream.request import RequestBuilder
 from tests.support.openapi import compile_it, definition_of, fate, input_of, only
 
 
@@ -149,12 +151,19 @@ def test_form_parameters_are_one_form() -> None:
     assert listed["properties"]["a"] == {"type": "string", "description": "d"}
 
 
-def test_a_file_in_a_form_has_to_wait() -> None:
-    """Ours: multipart is not sent yet; a required file skips, an optional one is not offered."""
-    node = {"name": "f", "in": "formData", "type": "file"}
+def test_a_file_in_a_form_makes_it_multipart() -> None:
+    """Swagger 2.0: a form with a file is sent in parts."""
+    node = {"name": "f", "in": "formData", "type": "file", "required": True}
+    made = only(swagger({"parameters": [node, {"name": "n", "in": "formData", "type": "string"}]}))
 
-    assert fate(swagger({"parameters": [{**node, "required": True}]})).status is Status.SKIPPED
-    assert fate(swagger({"parameters": [node]})).status is Status.DEGRADED
+    assert made.plan.body is not None
+    assert (made.plan.body.kind, made.plan.body.media_type) == (BodyKind.MULTIPART, "multipart/form-data")
+    assert made.plan.body.fields == (FieldPlan(name="f", is_file=True),)
+    assert set(definition_of(made)["inputSchema"]["properties"]["body"]["properties"]["f"]["properties"]) == {
+        "base64",
+        "filename",
+        "content_type",
+    }
 
 
 def test_parameters_of_the_path_are_inherited() -> None:
@@ -227,3 +236,43 @@ def test_a_path_item_may_stand_elsewhere() -> None:
 
     assert [definition_of(made)["title"] for made in result.operations] == ["Shared"]
     assert "b.yaml" in result.report.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("flow", "kind"),
+    [
+        ("application", SchemeKind.CLIENT_CREDENTIALS),
+        ("implicit", SchemeKind.BEARER),
+        ("password", SchemeKind.BEARER),
+        ("accessCode", SchemeKind.BEARER),
+    ],
+)
+def test_the_flows_of_oauth(flow: str, kind: SchemeKind) -> None:
+    """Swagger 2.0: `application` is what OpenAPI calls client credentials."""
+    scheme: dict[str, Any] = {"type": "oauth2", "flow": flow, "tokenUrl": "https://auth.example/t", "scopes": {}}
+    made = only(swagger({"security": [{"o": []}]}, securityDefinitions={"o": scheme}))
+
+    assert made.plan.security[0][0].kind is kind
+
+
+@pytest.mark.parametrize(
+    ("collection", "pairs"),
+    [
+        ("csv", [("p", "a,b")]),
+        ("ssv", [("p", "a b")]),
+        ("tsv", [("p", "a\tb")]),
+        ("pipes", [("p", "a|b")]),
+        ("multi", [("p", "a"), ("p", "b")]),
+    ],
+)
+@pytest.mark.parametrize("place", ["query", "formData"])
+def test_collection_formats_on_the_wire(place: str, collection: str, pairs: list[tuple[str, str]]) -> None:
+    """Swagger 2.0: how a list is written, in the query and in forms."""
+    node = {"name": "p", "in": place, "type": "array", "items": {"type": "string"}, "collectionFormat": collection}
+    builder = RequestBuilder(only(swagger({"parameters": [node]})).plan)
+
+    if place == "query":
+        written = builder.build({"p": ["a", "b"]}).url.partition("?")[2]
+    else:
+        written = (builder.build({"body": {"p": ["a", "b"]}}).body or b"").decode()
+    assert parse_qsl(written) == pairs
