@@ -1,7 +1,5 @@
 """How the body argument becomes bytes and a content type, per kind of media type."""
 
-import base64
-import binascii
 import codecs
 import re
 from collections.abc import Callable, Mapping
@@ -9,16 +7,20 @@ from typing import TypeAlias
 
 from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan
 from gateway.errors import NotYetSupported
+from gateway.upstream.files import OCTETS, read_file
+from gateway.upstream.media import essence, is_json
+from gateway.upstream.multipart import multipart_writer
 from gateway.upstream.styles import Writer, query_writer
 from gateway.upstream.text import Unwritable, is_list, is_object, plus, reserved_query, to_bytes, to_json, to_text
 from gateway.upstream.wire import is_header_value
+from gateway.upstream.xml import xml_writer
 
 BodyWriter: TypeAlias = Callable[[object], tuple[bytes, str]]
 """Bytes and content type of a body."""
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)\"?", re.IGNORECASE)
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:\s*;.*)?")
-_OCTETS = "application/octet-stream"
+_CHARSETS = frozenset(("utf-8", "ascii", "iso8859-1", "utf-16"))
+_SEQUENCE_START = "\x1e"
 
 
 def body_writer(plan: BodyPlan) -> BodyWriter:
@@ -33,17 +35,6 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
     if not is_header_value(plan.media_type):
         raise NotYetSupported("The media type of the request body is not one that a header can carry.")
     return make(plan)
-
-
-def is_json(media_type: str) -> bool:
-    """Whether a media type is JSON or one of its `+json` relatives."""
-    essence = media_type.partition(";")[0].strip().lower()
-    return essence in {"application/json", "text/json"} or essence.endswith("+json")
-
-
-def is_form(media_type: str) -> bool:
-    """Whether a media type is the HTML form encoding."""
-    return media_type.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded"
 
 
 def form_writer(fields: tuple[FieldPlan, ...] = ()) -> Callable[[object], str]:
@@ -69,10 +60,15 @@ def _default_field(name: str, value: object) -> str:
     return f"{key}={plus(to_text(value))}"
 
 
+def _json_pairs(name: str, value: object) -> str:
+    """Each member of a list as JSON under the same name."""
+    return "&".join(f"{plus(name)}={plus(to_json(item))}" for item in (value if is_list(value) else (value,)))
+
+
 def _field_writer(field: FieldPlan) -> Callable[[str, object], str]:
     if field.media_type is not None:
         if is_json(field.media_type):
-            return lambda name, value: f"{plus(name)}={plus(to_json(value))}"
+            return _json_pairs if field.is_list else lambda name, value: f"{plus(name)}={plus(to_json(value))}"
         return _default_field
     encode = reserved_query if field.allow_reserved else plus
     write: Writer = query_writer(field.name, field.style, explode=field.explode, encode=encode)
@@ -80,7 +76,29 @@ def _field_writer(field: FieldPlan) -> Callable[[str, object], str]:
 
 
 def _json(plan: BodyPlan) -> BodyWriter:
-    return lambda value: (to_bytes(to_json(value)), plan.media_type)
+    """JSON is UTF-8; where another charset is declared it is ASCII, which reads the same in most of them."""
+    declared = _CHARSET.search(plan.media_type)
+    ascii_only = declared is not None and declared[1].lower() not in {"utf-8", "utf8"}
+    return lambda value: (to_bytes(to_json(value, ascii_only=ascii_only)), plan.media_type)
+
+
+def _json_lines(plan: BodyPlan) -> BodyWriter:
+    """One JSON text a line; a text sequence (RFC 7464) begins each with a control character."""
+    start = _SEQUENCE_START if essence(plan.media_type) == "application/json-seq" else ""
+
+    def write(value: object) -> tuple[bytes, str]:
+        lines = [f"{start}{to_json(item)}\n" for item in (value if is_list(value) else (value,))]
+        return to_bytes("".join(lines)), plan.media_type
+
+    return write
+
+
+def _xml(plan: BodyPlan) -> BodyWriter:
+    charset = _charset(plan.media_type) or "utf-8"
+    if charset not in _CHARSETS:
+        raise _unknown_charset()
+    write = xml_writer(plan.xml, 0, plan.root or "root")
+    return lambda value: (write(value).encode(charset, "xmlcharrefreplace"), plan.media_type)
 
 
 def _form(plan: BodyPlan) -> BodyWriter:
@@ -88,21 +106,36 @@ def _form(plan: BodyPlan) -> BodyWriter:
     return lambda value: (write(value).encode("ascii"), plan.media_type)
 
 
-def _text(plan: BodyPlan) -> BodyWriter:
-    found = _CHARSET.search(plan.media_type)
-    charset = found[1] if found else "utf-8"
+def _charset(media_type: str) -> str | None:
+    """The charset that a media type names, by Python's name for it; None where it names none.
+
+    Raises:
+        NotYetSupported: nobody knows it.
+    """
+    found = _CHARSET.search(media_type)
+    if found is None:
+        return None
     try:
-        charset = codecs.lookup(charset).name
+        return codecs.lookup(found[1]).name
     except LookupError:
-        raise NotYetSupported("The charset of the request body is not one that this version writes.") from None
-    if charset not in {"utf-8", "ascii", "iso8859-1", "utf-16"}:
-        raise NotYetSupported("The charset of the request body is not one that this version writes.")
+        raise _unknown_charset() from None
+
+
+def _unknown_charset() -> NotYetSupported:
+    return NotYetSupported("The charset of the request body is not one that this version writes.")
+
+
+def _text(plan: BodyPlan) -> BodyWriter:
+    declared = _charset(plan.media_type)
+    charset = declared or "utf-8"
+    if charset not in _CHARSETS:
+        raise _unknown_charset()
 
     def write(value: object) -> tuple[bytes, str]:
         if is_list(value) or is_object(value):
             raise Unwritable("it must be text")
         raw = to_bytes(to_text(value), charset)
-        says_charset = found is not None or raw.isascii() or not plan.media_type.lower().startswith("text/")
+        says_charset = declared is not None or raw.isascii() or not plan.media_type.lower().startswith("text/")
         return raw, plan.media_type if says_charset else f"{plan.media_type}; charset=utf-8"
 
     return write
@@ -113,35 +146,19 @@ def _bytes(plan: BodyPlan) -> BodyWriter:
 
     def write(value: object) -> tuple[bytes, str]:
         if isinstance(value, str):
-            return to_bytes(value), _OCTETS if is_range else plan.media_type
-        raw, own_type = read_file(value)
-        return raw, (own_type or _OCTETS) if is_range else plan.media_type
+            return to_bytes(value), OCTETS if is_range else plan.media_type
+        file = read_file(value)
+        return file.content, (file.media_type or OCTETS) if is_range else plan.media_type
 
     return write
 
 
-def read_file(value: object) -> tuple[bytes, str | None]:
-    """The bytes and the content type of a file argument `{"base64", "filename", "content_type"}`.
-
-    Raises:
-        Unwritable: it has another form, or its base64 is not base64.
-    """
-    encoded, media_type = (value.get("base64"), value.get("content_type")) if is_object(value) else (None, None)
-    if not isinstance(encoded, str):
-        raise Unwritable("it must be a string or an object with the member 'base64'")
-    if media_type is not None and not (
-        isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(media_type) and is_header_value(media_type)
-    ):
-        raise Unwritable("its 'content_type' is not a media type")
-    try:
-        return base64.b64decode(encoded, validate=True), media_type
-    except (binascii.Error, ValueError):
-        raise Unwritable("its 'base64' is not base64") from None
-
-
 _MAKERS: Mapping[BodyKind, Callable[[BodyPlan], BodyWriter]] = {
     BodyKind.JSON: _json,
+    BodyKind.JSON_LINES: _json_lines,
+    BodyKind.XML: _xml,
     BodyKind.FORM: _form,
+    BodyKind.MULTIPART: multipart_writer,
     BodyKind.TEXT: _text,
     BodyKind.BYTES: _bytes,
 }

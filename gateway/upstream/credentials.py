@@ -25,24 +25,34 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
     Raises:
         CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
     """
-    for alternative in security:
-        if alternative and all(scheme.name in credentials for scheme in alternative):
-            for scheme in alternative:
-                request = _apply(request, scheme, credentials[scheme.name])
-            return request
+    chosen = choose(security, credentials)
+    if chosen is not None:
+        for scheme in chosen:
+            request = _apply(request, scheme, credentials[scheme.name])
+        return request
     if not security or () in security:
         return request
     ways = " or ".join(" with ".join(repr(scheme.name) for scheme in alternative) for alternative in security)
     raise CredentialMissing(f"This operation needs a credential that the source does not have: {ways}.")
 
 
+def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:
+    """The first alternative for which everything is stored."""
+    for alternative in security:
+        if alternative and all(scheme.name in credentials for scheme in alternative):
+            return alternative
+    return None
+
+
 def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential) -> UpstreamRequest:
     if scheme.kind is SchemeKind.BASIC:
         return _with_header(request, scheme, "Authorization", f"Basic {_pair(scheme, credential)}")
-    if scheme.kind is SchemeKind.BEARER:
+    if scheme.kind in {SchemeKind.BEARER, SchemeKind.CLIENT_CREDENTIALS}:
         return _with_header(request, scheme, "Authorization", f"Bearer {credential.value}")
     if not credential.value:
         raise _unusable(scheme)
+    if scheme.kind is SchemeKind.HTTP:
+        return _with_header(request, scheme, "Authorization", f"{scheme.field} {credential.value}")
     if scheme.kind is SchemeKind.API_KEY_HEADER:
         return _with_header(request, scheme, scheme.field, credential.value)
     if scheme.kind is SchemeKind.API_KEY_COOKIE:

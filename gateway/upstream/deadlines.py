@@ -5,6 +5,20 @@ A deadline is noticed up to one tick late.
 """
 
 import asyncio
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a call may take.
+
+    `connect_s` covers resolving, dialling and TLS; `first_byte_s` the wait for the status line after that; `total_s`
+    everything, waiting for a place and sending again included; between two pieces of a body at most ten seconds pass.
+    """
+
+    connect_s: float = 3.0
+    first_byte_s: float = 15.0
+    total_s: float = 30.0
 
 
 class Watch:

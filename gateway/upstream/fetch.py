@@ -2,6 +2,7 @@
 
 from yarl import URL
 
+from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
 from gateway.upstream.pool import Upstream
@@ -10,7 +11,7 @@ _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
 
 
-async def fetch_document(upstream: Upstream, url: str, *, limit: int) -> bytes:
+async def fetch_document(upstream: Upstream, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
     """The bytes behind an http or https URL.
 
     Raises:
@@ -20,7 +21,7 @@ async def fetch_document(upstream: Upstream, url: str, *, limit: int) -> bytes:
     """
     request = UpstreamRequest(method="GET", url=_read_url(url), headers=(("Accept", _ACCEPT),), idempotent=True)
     try:
-        answer = await upstream.send(request, limit_bytes=limit)
+        answer = await upstream.send(request, tenant=tenant, limit_bytes=limit)
     except UpstreamAnswerTooLarge:
         raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
     if 300 <= answer.status < 400:

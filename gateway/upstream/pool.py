@@ -2,20 +2,23 @@
 
 Never: a redirect followed, a cookie kept, a proxy from the environment, a body decoded by the library, an answer read
 without bounds, a request that is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection
-is closed rather than used again.
+is closed rather than used again. Each tenant has a lane of its own to each upstream (`lanes`), so that what one of them
+meets there is felt by no other.
 """
 
 import asyncio
 import io
 import ssl
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 import aiohttp
-from aiohttp.client_middlewares import ClientHandlerType
 from yarl import URL
 
+from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
 from gateway.errors import (
     EgressDenied,
@@ -24,52 +27,67 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
-from gateway.upstream.deadlines import Deadlines, Watch
+from gateway.telemetry.traces import Traces
+from gateway.upstream.deadlines import Deadlines, Patience, Watch
 from gateway.upstream.faults import FAULTS, translate
 from gateway.upstream.guard import Guard
 from gateway.upstream.inflate import ACCEPTED, Inflater
+from gateway.upstream.lanes import Lane, Lanes, Rules
 from gateway.upstream.resolver import GuardedResolver, Lookup, SystemLookup
+from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
+from gateway.upstream.tracing import Carry, run_traced
 from gateway.upstream.wire import is_header_value, is_sendable_header, is_sendable_url, is_token
 
 _MIB = 1 << 20
 _CONNECTIONS = 1024
-_CONNECTIONS_PER_HOST = 64
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _READ_BUFFER = 1 << 16
 _OWN_HEADERS = {"User-Agent": "mcp-gateway", "Accept-Encoding": ACCEPTED}
 _SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
-_RETRIED_BY_AIOHTTP = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+_WORTH_WAITING_S = 1.0
+"""A request is not sent again when less than this would be left of its time."""
 _BODILESS = frozenset({204, 304})
+_REDIRECTS, _ERRORS = 300, 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeAnswer:
+    """An answer with all its headers, for whoever needs more of it than a call does."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 class Upstream:
     """The pool, open while its block runs.
 
-    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses. `connect_s` covers
-    waiting for a free connection, resolving, dialling and TLS; `first_byte_s` the wait for the status line after
-    that; `total_s` everything; between two pieces of a body at most ten seconds pass. `limit_bytes` bounds a body as
-    sent and as inflated.
+    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses; `limit_bytes` bounds a
+    body as sent and as inflated.
     """
 
     def __init__(
         self,
         *,
         egress_allow: Sequence[str] = (),
-        connect_s: float = 3.0,
-        first_byte_s: float = 15.0,
-        total_s: float = 30.0,
+        patience: Patience | None = None,
+        rules: Rules | None = None,
         limit_bytes: int = 10 * _MIB,
         lookup: Lookup | None = None,
+        traces: Traces | None = None,
     ) -> None:
+        patience = patience or Patience()
         self._guard = Guard(egress_allow)
-        self._connect_s = connect_s
-        self._first_s = connect_s + first_byte_s
-        self._idle_s = min(_IDLE_S, first_byte_s)
-        self._total_s = total_s
+        self._connect_s = patience.connect_s
+        self._first_s = patience.connect_s + patience.first_byte_s
+        self._idle_s = min(_IDLE_S, patience.first_byte_s)
+        self._total_s = patience.total_s
         self._limit = limit_bytes
+        self._run: Carry = self._carry if traces is None else partial(run_traced, traces, self._carry)
         self._lookup = lookup
-        self._deadlines = Deadlines(min(_TICK_S, first_byte_s / 4, total_s / 4))
+        self._lanes = Lanes(rules)
+        self._deadlines = Deadlines(min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4))
         self._open: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession, Lookup] | None = None
 
     async def __aenter__(self) -> Self:
@@ -82,7 +100,6 @@ class Upstream:
             happy_eyeballs_delay=None,
             ssl=ssl.create_default_context(),
             limit=_CONNECTIONS,
-            limit_per_host=_CONNECTIONS_PER_HOST,
         )
         session = aiohttp.ClientSession(
             connector=connector,
@@ -94,6 +111,7 @@ class Upstream:
             timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_s, sock_connect=self._connect_s / 2),
             read_bufsize=_READ_BUFFER,
         )
+        session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # `retries` does that
         self._open = loop, session, lookup
         return self
 
@@ -107,42 +125,124 @@ class Upstream:
             await session.close()
             lookup.close()
 
-    async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
+    async def send(
+        self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
+    ) -> UpstreamAnswer:
         """Send one request and read its whole answer; a redirect is an answer like any other.
 
         Raises:
             EgressDenied: the URL or an address behind it is not one the gateway may dial; nothing was sent.
+            UpstreamBusy, UpstreamSuspended: the tenant has too much under way there, or it rests; nothing was sent.
             UpstreamUnreachable: no connection, or it broke.
             UpstreamTimeout: one of the deadlines passed.
             UpstreamAnswerTooLarge: the body is beyond the limit, as sent or inflated.
             UpstreamAnswerBroken: the answer is not HTTP or not in the encoding it names.
         """
-        if self._open is None:
-            raise RuntimeError("the pool is not open")
-        url = _check(request)
-        loop, session, _ = self._open
-        watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s)
-        try:
-            response = await _ask(session, request, url)
-            try:
-                body = await self._read(request, response, watch, limit_bytes or self._limit)
-            except BaseException:
-                response.close()
-                raise
-        except asyncio.CancelledError:
-            if watch.settle():
-                raise UpstreamTimeout("The upstream did not answer in time.") from None
-            raise
-        except FAULTS as error:
-            raise translate(error) from None
-        finally:
-            self._deadlines.close(watch)
+        response, body = await self._run(request, tenant, limit_bytes or self._limit)
         headers = response.headers
         return UpstreamAnswer(
             status=response.status,
             content_type=_ascii(headers.get("Content-Type", "")),
             body=body,
             retry_after=None if (retry_after := headers.get("Retry-After")) is None else _ascii(retry_after),
+            location=_location(response),
+        )
+
+    async def ask(
+        self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
+    ) -> WholeAnswer:
+        """The same with all headers of the answer.
+
+        Raises:
+            UpstreamError: as for `send`.
+        """
+        response, body = await self._run(request, tenant, limit_bytes or self._limit)
+        headers = tuple((name, _ascii(value)) for name, value in response.headers.items())
+        return WholeAnswer(status=response.status, headers=headers, body=body)
+
+    async def _carry(
+        self, request: UpstreamRequest, tenant: TenantId | None, limit: int
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """The request in its lane, from the wait for a place to what the lane learns of how it went."""
+        if self._open is None:
+            raise RuntimeError("the pool is not open")
+        url = _check(request)
+        loop, _, _ = self._open
+        lane = self._lanes.find(tenant or "", url)
+        waited_s = 0.0 if lane.admit() else await lane.wait(loop)
+        watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        try:
+            response, body = await self._persist(request, url, limit, lane=lane, watch=watch)
+            if is_failure(response.status):
+                lane.fail(loop)
+            else:
+                lane.succeed()
+        except asyncio.CancelledError:
+            if watch.settle():
+                lane.fail(loop)
+                raise UpstreamTimeout("The upstream did not answer in time.") from None
+            raise
+        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
+            lane.succeed()
+            raise
+        except FAULTS as error:
+            ours = translate(error)
+            if isinstance(ours, UpstreamUnreachable | UpstreamTimeout):
+                lane.fail(loop)
+            raise ours from None
+        finally:
+            self._deadlines.close(watch)
+            lane.leave()
+        return response, body
+
+    async def _persist(
+        self, request: UpstreamRequest, url: URL, limit: int, *, lane: Lane, watch: Watch
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """Send the request, and again where that is safe, worth it, paid for and in time."""
+        attempt = 0
+        while True:
+            try:
+                response = await self._ask(request, url)
+            except FAULTS as error:
+                pause_s = after_fault(error, request, attempt)
+                if not self._may_repeat(pause_s, watch, lane):
+                    raise
+            else:
+                try:
+                    body = await self._read(request, response, watch, limit)
+                except BaseException:
+                    response.close()
+                    raise
+                if response.status < WORTH_A_LOOK:
+                    return response, body
+                pause_s = after_answer(response.status, response.headers.get("Retry-After"), request, attempt)
+                if not self._may_repeat(pause_s, watch, lane):
+                    return response, body
+            attempt += 1
+            await asyncio.sleep(pause_s or 0.0)
+            watch.allow(asyncio.get_running_loop().time() + self._first_s)
+
+    @staticmethod
+    def _may_repeat(pause_s: float | None, watch: Watch, lane: Lane) -> bool:
+        if pause_s is None:
+            return False
+        now = asyncio.get_running_loop().time()
+        if now + pause_s + _WORTH_WAITING_S > watch.last or not lane.pay(now):
+            return False
+        watch.allow(watch.last)
+        return True
+
+    async def _ask(self, request: UpstreamRequest, url: URL) -> aiohttp.ClientResponse:
+        if self._open is None:  # closed while this call waited
+            raise RuntimeError("the pool is not open")
+        _, session, _ = self._open
+        body = request.body
+        return await session.request(
+            request.method,
+            url,
+            headers=request.headers,
+            data=io.BytesIO(body) if body is not None and len(body) >= _MIB else body,  # large bytes make aiohttp warn
+            allow_redirects=False,
         )
 
     async def _read(
@@ -185,26 +285,6 @@ class Upstream:
         return await content.readany()
 
 
-async def _ask(session: aiohttp.ClientSession, request: UpstreamRequest, url: URL) -> aiohttp.ClientResponse:
-    body = request.body
-    return await session.request(
-        request.method,
-        url,
-        headers=request.headers,
-        data=io.BytesIO(body) if body is not None and len(body) >= _MIB else body,  # large bytes make aiohttp warn
-        allow_redirects=False,
-        middlewares=(_ask_once,) if request.method in _RETRIED_BY_AIOHTTP and not request.idempotent else None,
-    )
-
-
-async def _ask_once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> aiohttp.ClientResponse:
-    """aiohttp repeats these methods when a kept connection turns out closed; an error of ours is not repeated."""
-    try:
-        return await handler(request)
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise translate(error) from None
-
-
 def _check(request: UpstreamRequest) -> URL:
     """The URL of a request that will be on the wire what it is here; the refusal never repeats what it refuses."""
     if not is_token(request.method) or request.method == "CONNECT":
@@ -212,9 +292,24 @@ def _check(request: UpstreamRequest) -> URL:
     for name, value in request.headers:
         if not is_sendable_header(name) or not is_header_value(value):
             raise UpstreamUnreachable("The request has a header that cannot be sent.")
-    if not is_sendable_url(request.url):
+    url = URL(request.url, encoded=True) if is_sendable_url(request.url) else None
+    if url is None or not _has_port(url):
         raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
-    return URL(request.url, encoded=True)
+    return url
+
+
+def _has_port(url: URL) -> bool:
+    try:
+        return url.port is not None
+    except ValueError:  # such as 99999
+        return False
+
+
+def _location(response: aiohttp.ClientResponse) -> str | None:
+    """Where a redirect points, which is told and never followed."""
+    if not _REDIRECTS <= response.status < _ERRORS or (value := response.headers.get("Location")) is None:
+        return None
+    return _ascii(value)
 
 
 def _ascii(value: str) -> str:

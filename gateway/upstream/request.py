@@ -12,18 +12,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.domain.plans import BodyPlan, Location, ParameterPlan, RequestPlan
+from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
-from gateway.upstream.bodies import BodyWriter, body_writer, form_writer, is_form, is_json
+from gateway.upstream.bodies import BodyWriter, body_writer, form_writer
+from gateway.upstream.media import is_form, is_json
 from gateway.upstream.paths import check_path_value, has_dot_segment
 from gateway.upstream.styles import Encode, Writer, cookie_writer, header_writer, path_writer, query_writer
-from gateway.upstream.text import Unwritable, percent, reserved_path, reserved_query, to_json, to_text
+from gateway.upstream.text import Unwritable, is_object, percent, reserved_path, reserved_query, to_json, to_text
 from gateway.upstream.wire import is_argument_header, is_header_value, is_sendable_url, is_token
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([0-9]+)\}")
 _ORIGIN = re.compile(r"https?://[^/?#]+")
-_CHOICE = "content_type"
+_FILE_TYPE = "content_type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class RequestBuilder:
         self._fixed_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
-        self._has_choice = bool(plan.bodies)
+        self._choice = plan.choice if plan.bodies else None
         self._check()
 
     def build(self, arguments: Mapping[str, object]) -> UpstreamRequest:
@@ -107,11 +108,11 @@ class RequestBuilder:
         return tuple(headers)
 
     def _write_body(self, arguments: Mapping[str, object], body: _Body) -> tuple[bytes | None, str]:
-        if self._has_choice and (chosen := arguments.get(_CHOICE)) is not None:
-            body = self._choose(chosen)
+        if self._choice is not None:
+            body = self._choose(arguments, self._choice, body)
         argument = body.plan.argument
         value = arguments.get(argument)
-        is_null_body = argument in arguments and is_json(body.plan.media_type)
+        is_null_body = argument in arguments and body.plan.kind is BodyKind.JSON
         if value is None and not is_null_body:
             if body.plan.required:
                 raise _invalid(argument, "the request body is required")
@@ -121,10 +122,16 @@ class RequestBuilder:
         except Unwritable as error:
             raise _invalid(argument, str(error)) from None
 
-    def _choose(self, chosen: object) -> _Body:
+    def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
+        """The type that the caller names; a file names its own by its content type."""
+        chosen = arguments.get(choice)
+        if chosen is None:
+            value = arguments.get(first.plan.argument)
+            own = value.get(_FILE_TYPE) if is_object(value) and first.plan.kind is BodyKind.BYTES else None
+            return self._bodies.get(own, first) if isinstance(own, str) else first
         found = self._bodies.get(chosen) if isinstance(chosen, str) else None
         if found is None:
-            raise _invalid(_CHOICE, f"it must be one of: {', '.join(self._bodies)}")
+            raise _invalid(choice, f"it must be one of: {', '.join(self._bodies)}")
         return found
 
     def _check(self) -> None:
@@ -268,6 +275,6 @@ def _write_cookie(parameter: ParameterPlan) -> Writer:
     if not is_token(parameter.name):
         raise NotYetSupported("A cookie parameter of this operation has a name that no cookie can have.")
     if parameter.media_type is None:
-        return cookie_writer(parameter.name, explode=parameter.explode, encode=percent)
+        return cookie_writer(parameter.name, parameter.style, explode=parameter.explode)
     serialise = _content(parameter)
     return lambda value: f"{parameter.name}={percent(serialise(value))}"

@@ -10,7 +10,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.upstream.guard import Guard
 
-_THREADS = 16
+_THREADS = 32
 
 
 class Lookup(Protocol):
@@ -26,15 +26,23 @@ class Lookup(Protocol):
 
 
 class SystemLookup:
-    """The operating system's resolver, on threads of its own: slow names must not hold up file or other work."""
+    """The operating system's resolver, on threads of its own: slow names must not hold up file or other work.
+
+    However many want a name at once, it is asked for once: a name system that does not answer holds one thread.
+    """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lookup")
+        self._asked: dict[str, asyncio.Future[list[str]]] = {}
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """The addresses of a name; numeric spellings such as 0x7f000001 come back as the address they mean."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, _ask_system, host, port)
+        running = self._asked.get(host)
+        if running is None:
+            loop = asyncio.get_running_loop()
+            running = self._asked[host] = loop.run_in_executor(self._threads, _ask_system, host, port)
+            running.add_done_callback(lambda _: self._asked.pop(host, None))
+        return await asyncio.shield(running)
 
     def close(self) -> None:
         """Forget queued questions; a running one ends with its thread."""

@@ -6,6 +6,7 @@ section 2.3) and are left out; a list or object inside a list or object, which O
 as compact JSON.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -17,6 +18,8 @@ Encode: TypeAlias = Callable[[str], str]
 Writer: TypeAlias = Callable[[object], str]
 
 _DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
+_COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*")
+"""Cookie octets of RFC 6265, and commas, which this style puts between members."""
 _NO_PATH = frozenset({"", ".", ".."})
 
 
@@ -28,7 +31,8 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
         if type(value) is int:
             return str(value)
         text = to_text(value)
-        check_path_value(text)
+        if text:
+            check_path_value(text)
         return encode(text)
 
     def write(value: object) -> str:
@@ -85,12 +89,56 @@ def header_writer(*, explode: bool) -> Writer:
     return write
 
 
-def cookie_writer(name: str, *, explode: bool, encode: Encode) -> Writer:
-    """Form, exploded members as cookies of their own."""
+def cookie_writer(name: str, style: Style, *, explode: bool) -> Writer:
+    """Form and cookie, exploded members as cookies of their own; only form is percent-encoded."""
+    if style is Style.COOKIE:
+        return lambda value: "; ".join(
+            f"{_cookie_part(key)}={_cookie_part(text)}" for key, text in text_pairs(name, value, style, explode=explode)
+        )
     key = percent(name)
     if explode:
-        return lambda value: "; ".join(_pairs(key, value, encode))
-    return query_writer(name, Style.FORM, explode=False, encode=encode)
+        return lambda value: "; ".join(_pairs(key, value, percent))
+    return query_writer(name, Style.FORM, explode=False, encode=percent)
+
+
+def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
+    """The names and texts that a style makes of a value, before anything is encoded."""
+    if style is Style.DEEP_OBJECT:
+        yield from _deep_texts(name, value)
+    elif _is_scalar(value):
+        yield name, to_text(value)
+    elif explode and is_object(value):
+        yield from ((key, to_text(member)) for key, member in _members(value))
+    elif explode and is_list(value):
+        yield from ((name, to_text(member)) for member in value if member is not None)
+    elif _has_members(value):
+        delimiter = _DELIMITERS.get(style, (",", ","))[0]
+
+        def item(member: object) -> str:
+            text = to_text(member)
+            if delimiter in text:
+                raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members here")
+            return text
+
+        yield name, _joined(value, item, delimiter, explode=False)
+
+
+def _deep_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if is_object(value):
+        for key, member in _members(value):
+            yield from _deep_texts(f"{name}[{key}]", member)
+    elif is_list(value):
+        for index, member in enumerate(value):
+            if member is not None:
+                yield from _deep_texts(f"{name}[{index}]", member)
+    else:
+        yield name, to_text(value)
+
+
+def _cookie_part(text: str) -> str:
+    if not _COOKIE_TEXT.fullmatch(text):
+        raise Unwritable("a cookie of this style holds ASCII only, without blanks, quotes, semicolons and backslashes")
+    return text
 
 
 def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> str:
@@ -104,11 +152,16 @@ def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> st
 
 
 def _matrix(key: str, value: object, item: Writer, *, explode: bool) -> str:
+    """What has no text goes without its equals sign (RFC 6570 section 3.2.7)."""
     if explode and is_list(value):
-        return "".join([f";{key}={item(member)}" for member in value if member is not None])
-    if explode and is_object(value):
-        return "".join([f";{item(name)}={item(member)}" for name, member in _members(value)])
-    return f";{key}={_joined(value, item, ',', explode=False)}" if _is_scalar(value) or _has_members(value) else ""
+        named = [(key, item(member)) for member in value if member is not None]
+    elif explode and is_object(value):
+        named = [(item(name), item(member)) for name, member in _members(value)]
+    elif _is_scalar(value) or _has_members(value):
+        named = [(key, _joined(value, item, ",", explode=False))]
+    else:
+        named = []
+    return "".join([f";{name}={text}" if text else f";{name}" for name, text in named])
 
 
 def _pairs(key: str, value: object, encode: Encode) -> list[str]:

@@ -1,7 +1,6 @@
 """The pool against a real HTTP server: how answers are read, connections kept, and failures named."""
 
 import asyncio
-import contextlib
 import gzip
 import tracemalloc
 import zlib
@@ -20,22 +19,26 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
+from gateway.upstream.deadlines import Patience
 from gateway.upstream.pool import Upstream
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 MIB = 1 << 20
 
 
-def allowed(server: Loopback, **options: float) -> Upstream:
+def allowed(server: Loopback, *, limit_bytes: int = 10 * MIB, patience: Patience | None = None) -> Upstream:
     """A pool that may dial this server."""
-    return Upstream(egress_allow=[server.authority], **options)  # type: ignore[arg-type]  # limits are all numbers
+    return Upstream(egress_allow=[server.authority], limit_bytes=limit_bytes, patience=patience)
 
 
-async def fails(answer: Answer, kind: type[UpstreamError], **options: float) -> UpstreamError:
-    """The error that one GET ends with; whatever was left of the answer, the connection is not used again."""
-    async with loopback(answer) as server, allowed(server, **options) as upstream:
+async def fails(
+    answer: Answer, kind: type[UpstreamError], *, limit_bytes: int = 10 * MIB, **seconds: float
+) -> UpstreamError:
+    """The error that one request ends with; whatever was left of the answer, the connection is not used again."""
+    patience = Patience(**seconds)
+    async with loopback(answer) as server, allowed(server, limit_bytes=limit_bytes, patience=patience) as upstream:
         with anyio.fail_after(20), pytest.raises(kind) as caught:
-            await upstream.send(server.get())
+            await upstream.send(server.get(idempotent=False))
         assert server.authority not in str(caught.value)
         with anyio.fail_after(5):
             await server.hung_up.wait()
@@ -301,29 +304,6 @@ async def test_a_body_that_drips_is_ended_by_the_deadline_for_the_whole_call() -
             await anyio.sleep(0.005)
 
     await fails(drip, UpstreamTimeout, total_s=0.3)
-
-
-async def test_waiting_for_a_connection_is_bounded() -> None:
-    """Ours: an upstream that answers none of many calls does not queue the next one for ever."""
-    async with (
-        loopback(hang) as server,
-        allowed(server, connect_s=0.2) as upstream,
-        anyio.create_task_group() as tasks,
-    ):
-
-        async def occupy() -> None:
-            while True:
-                with contextlib.suppress(UpstreamTimeout):
-                    await upstream.send(server.get())
-
-        for _ in range(64):
-            tasks.start_soon(occupy)
-        with anyio.fail_after(20):
-            while server.connections < 64:
-                await anyio.lowlevel.checkpoint()
-            with pytest.raises(UpstreamTimeout):
-                await upstream.send(server.get())
-        tasks.cancel_scope.cancel()
 
 
 async def test_nobody_listening_is_unreachable() -> None:

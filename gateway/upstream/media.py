@@ -1,0 +1,17 @@
+"""What a media type says about how a value is written."""
+
+
+def essence(media_type: str) -> str:
+    """The media type without parameters, in lower case."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type is JSON or one of its `+json` relatives."""
+    name = essence(media_type)
+    return name in {"application/json", "text/json"} or name.endswith("+json")
+
+
+def is_form(media_type: str) -> bool:
+    """Whether a media type is the HTML form encoding."""
+    return essence(media_type) == "application/x-www-form-urlencoded"

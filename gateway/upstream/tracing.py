@@ -1,0 +1,52 @@
+"""What a trace shows of a request to an upstream: method, host and status; path and query hold arguments."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import UpstreamRequest
+from gateway.telemetry.traces import CARRIED, Traces, fail
+
+Carried = tuple[aiohttp.ClientResponse, bytes]
+Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
+
+_FAILED = 400
+_LONGEST = 32
+
+
+async def run_traced(
+    traces: Traces, carry: Carry, request: UpstreamRequest, tenant: TenantId | None, limit: int
+) -> Carried:
+    """The request in a span of its own; the upstream is told of it where that is wanted."""
+    method = request.method[:_LONGEST]
+    with traces.asking(method, _describe(request, method)) as span:
+        response, body = await carry(_telling(request, traces), tenant, limit)
+        if span is not None:
+            span.set_attribute("http.response.status_code", response.status)
+        if response.status >= _FAILED:
+            fail(span, str(response.status))
+        return response, body
+
+
+def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:
+    attributes: dict[str, str | int] = {"http.request.method": method}
+    try:
+        parts = urlsplit(request.url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # it will be refused
+        return attributes
+    attributes["url.scheme"] = parts.scheme
+    attributes["server.address"] = host or ""
+    attributes["server.port"] = port or (443 if parts.scheme == "https" else 80)
+    return attributes
+
+
+def _telling(request: UpstreamRequest, traces: Traces) -> UpstreamRequest:
+    """The request with our trace in its headers; one that the tenant's own document names stays the tenant's."""
+    told = traces.told()
+    if not told or any(name.lower() in CARRIED for name, _ in request.headers):
+        return request
+    return replace(request, headers=(*request.headers, *told.items()))

@@ -1,0 +1,103 @@
+"""What is sent again, and after how long."""
+
+import ssl
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+
+from gateway.domain.requests import UpstreamRequest
+from gateway.upstream.retries import AT_MOST, after_answer, after_fault, is_failure
+
+KEY = ConnectionKey("h", 80, False, True, None, None, None)
+READ = UpstreamRequest(method="GET", url="http://h/", idempotent=True)
+WRITE = UpstreamRequest(method="POST", url="http://h/")
+NOT_CONNECTED = aiohttp.ClientConnectorError(KEY, OSError())
+NO_NAME = aiohttp.ClientConnectorDNSError(KEY, OSError())
+SLOW_TO_CONNECT = aiohttp.ConnectionTimeoutError()
+CLOSED = aiohttp.ServerDisconnectedError()
+BROKEN = aiohttp.ClientOSError()
+DISTRUSTED = aiohttp.ClientConnectorCertificateError(KEY, ssl.CertificateError())
+BAD_TLS = aiohttp.ClientConnectorSSLError(KEY, OSError())
+
+
+@pytest.mark.parametrize("error", [NOT_CONNECTED, NO_NAME, SLOW_TO_CONNECT])
+@pytest.mark.parametrize("request_", [READ, WRITE])
+def test_what_was_never_sent_may_be_sent(error: Exception, request_: UpstreamRequest) -> None:
+    """Ours: without a connection nothing has arrived, whatever it was."""
+    assert after_fault(error, request_, 0) is not None
+
+
+@pytest.mark.parametrize("error", [CLOSED, BROKEN])
+def test_what_may_have_arrived_is_repeated_only_if_that_changes_nothing(error: Exception) -> None:
+    """RFC 9110 section 9.2.2: only an idempotent request is repeated; at first at once (R2)."""
+    assert after_fault(error, READ, 0) == 0
+    assert after_fault(error, READ, 1) is not None
+    assert after_fault(error, WRITE, 0) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [DISTRUSTED, BAD_TLS, TimeoutError(), aiohttp.ServerTimeoutError(), aiohttp.ClientPayloadError(), ValueError()],
+)
+def test_what_would_end_the_same_way_is_not_repeated(error: Exception) -> None:
+    """Ours: a certificate does not get better, and an answer that was late may still be under way."""
+    assert after_fault(error, READ, 0) is None
+
+
+def test_a_slow_connection_is_tried_once_more() -> None:
+    """Ours: seconds have passed already."""
+    assert after_fault(SLOW_TO_CONNECT, READ, 1) is None
+
+
+@pytest.mark.parametrize("error", [NOT_CONNECTED, CLOSED])
+def test_nothing_is_sent_more_than_three_times(error: Exception) -> None:
+    """Ours: the bound holds for faults and for answers."""
+    assert after_fault(error, READ, AT_MOST) is None
+    assert after_answer(503, None, READ, AT_MOST) is None
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_an_upstream_that_says_it_is_away_is_asked_again(status: int) -> None:
+    """Ours: idempotent requests only, with a pause that is random in full (R2)."""
+    pauses = {after_answer(status, None, READ, 1) for _ in range(50)}
+
+    assert len(pauses) > 40
+    assert all(pause is not None and 0 <= pause <= 0.4 for pause in pauses)
+    assert after_answer(status, None, WRITE, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "again"),
+    [
+        (503, "0", True),
+        (503, " 2 ", True),
+        (429, "1", True),
+        (429, None, False),
+        (503, "3", False),
+        (429, "120", False),
+        (503, "Fri, 31 Dec 1999 23:59:59 GMT", False),
+        (503, "-1", False),
+        (503, "1e9", False),
+        (503, "٣", False),
+        (503, "9" * 5000, False),
+        (500, None, False),
+        (500, "1", False),
+        (404, "1", False),
+        (301, "1", False),
+    ],
+)
+def test_a_pause_that_is_asked_for_is_kept_or_the_answer_stands(
+    status: int, retry_after: str | None, again: bool
+) -> None:
+    """RFC 9110 section 10.2.3: no earlier than the upstream says; what takes longer is for the client to decide."""
+    pause = after_answer(status, retry_after, READ, 0)
+
+    assert (pause is not None) is again
+    if pause is not None:
+        assert pause >= float(retry_after or 0)
+
+
+def test_only_an_upstream_that_is_away_counts_as_failing() -> None:
+    """Ours: an operation that is broken or refuses does not shut the others out."""
+    assert [status for status in range(200, 600) if is_failure(status)] == [502, 503, 504, *range(520, 528), 530]
