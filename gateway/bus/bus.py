@@ -7,12 +7,14 @@ are lost, and the listeners for gaps are told once it stands again.
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from gateway.bus.channels import Channels
 from gateway.bus.client import Client, Listener, Script, translated
 from gateway.bus.messages import Envelope, MessageRefused
 from gateway.domain.events import Event
@@ -38,10 +40,14 @@ class Bus:
         self._pulse = f"{namespace}:replica:{self.replica}"
         self._listeners: dict[object, Callable[[Event], None]] = {}
         self._gap_listeners: dict[object, Callable[[], None]] = {}
+        self._channels = Channels()
         self._tasks: TaskGroup | None = None
         self._subscribed = anyio.Event()
         self._is_live = False
         self._heard_at = 0.0
+        self._beaten_at = 0.0
+        self.lag_s: float | None = None
+        """How long the last word to ourselves was under way; None before there was one."""
 
     async def __aenter__(self) -> Self:
         """Begin to listen; a Redis that is away delays this by two seconds at most and is tried again for ever."""
@@ -88,6 +94,10 @@ class Bus:
         self._gap_listeners[token] = listener
         return lambda: _forget(self._gap_listeners, token)
 
+    def hearing(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
+        """Call the listener whenever there may be something new, for as long as the block runs."""
+        return self._channels.hearing(channel, listener)
+
     async def check(self) -> None:
         """Whether commands are answered and events arrive.
 
@@ -132,9 +142,11 @@ class Bus:
                 await listener.subscribe(self._pulse)
                 await self._await_confirmation(listener)
             self._begin()
+            with translated(), anyio.fail_after(_OPENING_S):
+                await self._channels.attach(listener)
             while True:
                 with translated():
-                    message = await listener.get_message(ignore_subscribe_messages=True, timeout=_HEARTBEAT_S)
+                    message = await listener.get_message(timeout=_HEARTBEAT_S)
                 now = time.monotonic()
                 if message is not None:
                     self._heard_at = now
@@ -142,6 +154,7 @@ class Bus:
                 elif now - self._heard_at > _SILENCE_S:
                     raise RedisUnavailable("Redis keeps the connection but sends nothing")
         finally:
+            self._channels.detach()
             with anyio.move_on_after(_CLOSING_S, shield=True), translated():
                 await listener.aclose()
 
@@ -162,11 +175,25 @@ class Bus:
             _call_logged(listener)
 
     def _receive(self, message: dict[str, Any]) -> None:
-        if message["type"] != "pmessage":
-            return
         channel: bytes = message["channel"]
+        match message["type"]:
+            case "pmessage":
+                self._hear(channel, message["data"])
+            case "message" if channel == self._pulse.encode():
+                if self._beaten_at:
+                    self.lag_s, self._beaten_at = time.monotonic() - self._beaten_at, 0.0
+            case "message":
+                self._channels.call(channel)
+            case "subscribe":
+                self._channels.confirm(channel)
+            case "psubscribe":  # we asked once; the client library has connected again behind our back
+                raise RedisUnavailable("the connection broke and messages may be lost")
+            case _:
+                pass
+
+    def _hear(self, channel: bytes, data: bytes) -> None:
         try:
-            event = self._envelope.open(channel, message["data"])
+            event = self._envelope.open(channel, data)
         except MessageRefused as error:
             log.error("event_refused", channel=ascii(channel), reason=str(error))
             return
@@ -181,6 +208,7 @@ class Bus:
         while True:
             await anyio.sleep(_HEARTBEAT_S)
             try:
+                self._beaten_at = time.monotonic()
                 await self._client.publish(self._pulse, b"")
             except RedisUnavailable:
                 log.debug("heartbeat_failed")

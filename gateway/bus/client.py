@@ -29,8 +29,12 @@ class Listener(Protocol):
         """Ask for every channel the glob covers."""
         ...
 
-    async def subscribe(self, channel: str, /) -> object:
-        """Ask for one channel."""
+    async def subscribe(self, *channels: str) -> object:
+        """Ask for these channels."""
+        ...
+
+    async def unsubscribe(self, channel: str, /) -> object:
+        """Ask for it no longer."""
         ...
 
     async def get_message(

@@ -10,7 +10,15 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.domain.events import CatalogMoved, Event, KeyChanged, SessionEnded, TenantRemoved
+from gateway.domain.events import (
+    CatalogMoved,
+    Event,
+    KeyChanged,
+    RequestCancelled,
+    ResourceUpdated,
+    SessionEnded,
+    TenantRemoved,
+)
 from gateway.domain.identifiers import KeyId, TenantId
 
 _MAC_BYTES = 16
@@ -74,12 +82,16 @@ def _fields_of(event: Event) -> dict[str, object]:
     match event:
         case CatalogMoved(revision=revision):
             return {"kind": "catalog_moved", "revision": revision}
-        case KeyChanged(key=key):
-            return {"kind": "key_changed", "key": key}
+        case KeyChanged(key=key, is_ended=is_ended):
+            return {"kind": "key_changed", "key": key, "is_ended": is_ended}
         case SessionEnded(session=session):
             return {"kind": "session_ended", "session": session}
         case TenantRemoved():
             return {"kind": "tenant_removed"}
+        case RequestCancelled(session=session, request=request):
+            return {"kind": "request_cancelled", "session": session, "request": request}
+        case ResourceUpdated(uri=uri):
+            return {"kind": "resource_updated", "uri": uri}
 
 
 def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
@@ -87,11 +99,17 @@ def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
         case "catalog_moved":
             return CatalogMoved(tenant=tenant, revision=_number(fields["revision"]))
         case "key_changed":
-            return KeyChanged(tenant=tenant, key=KeyId(_text(fields["key"])))
+            is_ended = fields.get("is_ended") is True
+            return KeyChanged(tenant=tenant, key=KeyId(_text(fields["key"])), is_ended=is_ended)
         case "session_ended":
             return SessionEnded(tenant=tenant, session=_text(fields["session"]))
         case "tenant_removed":
             return TenantRemoved(tenant=tenant)
+        case "request_cancelled":
+            session, request = _text(fields["session"]), _text(fields["request"])
+            return RequestCancelled(tenant=tenant, session=session, request=request)
+        case "resource_updated":
+            return ResourceUpdated(tenant=tenant, uri=_text(fields["uri"]))
         case _:
             return None
 

@@ -14,6 +14,13 @@ import msgspec
 import structlog
 
 from gateway.bus.bus import Bus
+from gateway.bus.session_keys import (
+    STANDALONE,
+    SessionKeys,
+    sessions_of,
+    sessions_of_subject,
+    subscribers_prefix,
+)
 from gateway.domain.events import Event, SessionEnded, TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
@@ -27,25 +34,34 @@ _MAX_LEASES = 20_000
 _MAX_RECORD_BYTES = 64 * 1024
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 
-# KEYS: record, sessions of the tenant by when they were last seen. ARGV: record, id, idle ms, cap.
+# KEYS: record, sessions of the tenant by when they were last seen, the same of the subject, state.
+# ARGV: record, id, idle ms, the tenant's cap, the subject's cap.
 # Answers -1 when created, -2 when the id is taken, else the ms until the oldest session may have gone.
 _CREATE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local idle = tonumber(ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', now - idle))
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
-  local oldest = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-  if #oldest == 0 then return idle end
-  return math.max(0, oldest[2] + idle - now)
+for index = 2, 3 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[index], '-inf', string.format('(%.0f', now - idle))
+  if redis.call('ZCARD', KEYS[index]) >= tonumber(ARGV[index + 2]) then
+    local oldest = redis.call('ZRANGE', KEYS[index], 0, 0, 'WITHSCORES')
+    if #oldest == 0 then return idle end
+    return math.max(0, oldest[2] + idle - now)
+  end
 end
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', idle) then return -2 end
-redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[2])
-redis.call('PEXPIRE', KEYS[2], idle)
+for index = 2, 3 do
+  redis.call('ZADD', KEYS[index], string.format('%.0f', now), ARGV[2])
+  redis.call('PEXPIRE', KEYS[index], idle)
+end
+redis.call('HSET', KEYS[4], 'of', KEYS[3])
+redis.call('PEXPIRE', KEYS[4], idle)
 return -1
 """
 
-# KEYS as above. ARGV: id, idle ms. Answers the record, whose life begins anew, or nil.
+# KEYS: record, sessions of the tenant, state, index, subscriptions, log of the standalone stream.
+# ARGV: id, idle ms, prefix of the sets of subscribers.
+# Answers the record, whose life begins anew with everything that belongs to it, or nil.
 _FIND = """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
@@ -53,16 +69,42 @@ if not record then
   return false
 end
 local time = redis.call('TIME')
-redis.call('ZADD', KEYS[2], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), ARGV[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('ZADD', KEYS[2], now, ARGV[1])
+local of = redis.call('HGET', KEYS[3], 'of')
+if of then
+  redis.call('ZADD', of, now, ARGV[1])
+  redis.call('PEXPIRE', of, ARGV[2])
+end
+for index = 2, 6 do redis.call('PEXPIRE', KEYS[index], ARGV[2]) end
+for _, uri in ipairs(redis.call('SMEMBERS', KEYS[5])) do redis.call('PEXPIRE', ARGV[3] .. uri, ARGV[2]) end
 return record
 """
 
-# KEYS as above. ARGV: id.
+# KEYS as above, then the channel on which its streams are woken. ARGV: id, prefix of the logs, prefix of the sets of
+# subscribers. Nothing of the session is left.
 _REMOVE = """
 redis.call('ZREM', KEYS[2], ARGV[1])
-return redis.call('DEL', KEYS[1])
+local of = redis.call('HGET', KEYS[3], 'of')
+if of then redis.call('ZREM', of, ARGV[1]) end
+for _, stream in ipairs(redis.call('SMEMBERS', KEYS[4])) do redis.call('DEL', ARGV[2] .. stream) end
+for _, uri in ipairs(redis.call('SMEMBERS', KEYS[5])) do redis.call('SREM', ARGV[3] .. uri, ARGV[1]) end
+local found = redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], KEYS[6])
+redis.pcall('PUBLISH', KEYS[7], '')
+return found
 """
+
+# KEYS: record. ARGV: record, idle ms. Only what is there is replaced.
+_REPLACE = "return redis.call('SET', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
+
+# KEYS: sessions by when they were last seen. Answers their ids.
+_LIST = "return redis.call('ZRANGE', KEYS[1], 0, -1)"
+
+
+def share_of(cap: int) -> int:
+    """How much of what a tenant may have one subject or key may take: all but a tenth, so that others get theirs."""
+    return cap - cap // 10
 
 
 def new_session_id() -> str:
@@ -88,29 +130,52 @@ class Sessions:
         self._lease_s = min(_LEASE_S, idle_s / 3)
         self._create = bus.script(_CREATE)
         self._find = bus.script(_FIND)
+        self._replace = bus.script(_REPLACE)
         self._remove = bus.script(_REMOVE)
+        self._list = bus.script(_LIST)
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0
         bus.subscribe(self._hear)
         bus.subscribe_gaps(self._drop_all)
 
+    @property
+    def idle_ms(self) -> int:
+        """How long a session lives without being used."""
+        return self._idle_ms
+
+    def keys(self, tenant: TenantId, session: str) -> SessionKeys:
+        """What the parts of a session are called."""
+        return SessionKeys(self._bus.namespace, tenant, session)
+
+    def __len__(self) -> int:
+        """How many sessions this replica has read lately."""
+        return len(self._leases)
+
     async def create(self, record: SessionRecord, *, cap: int) -> None:
         """Keep a new session.
 
         Raises:
-            LimitExceeded: the tenant has as many live sessions as it may have.
+            LimitExceeded: the tenant, or the subject, has as many live sessions as it may have.
             DocumentTooLarge: what the client says of itself does not fit into a session.
         """
-        encoded = msgspec.json.encode(record)
-        if len(encoded) > _MAX_RECORD_BYTES:
-            raise DocumentTooLarge(f"the initialize parameters exceed {_MAX_RECORD_BYTES} bytes")
-        keys = self._keys(record.tenant, record.id)
-        answer: int = await self._create(keys, encoded, record.id, self._idle_ms, cap)
+        encoded = _encode(record)
+        keys = self.keys(record.tenant, record.id)
+        namespace = self._bus.namespace
+        of = sessions_of_subject(namespace, record.tenant, record.subject)
+        names = (keys.record, sessions_of(namespace, record.tenant), of, keys.state)
+        answer: int = await self._create(names, encoded, record.id, self._idle_ms, cap, share_of(cap))
         if answer == -2:
             raise Conflict("the session id is in use")
         if answer >= 0:
-            raise LimitExceeded(f"the tenant has {cap} sessions, the most it may", retry_after_s=answer / 1000)
+            said = f"as many sessions are open as may be (tenant {cap}, each subject {share_of(cap)})"
+            raise LimitExceeded(said, retry_after_s=answer / 1000)
+
+    async def replace(self, record: SessionRecord) -> bool:
+        """Keep a session as it is now; False when it has ended."""
+        self._drop(record.tenant, record.id)
+        keys = self.keys(record.tenant, record.id)
+        return await self._replace([keys.record], _encode(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
         """The session, whose idle time begins anew; None when the tenant has none of that id.
@@ -133,22 +198,34 @@ class Sessions:
         return (tenant, session) in self._leases
 
     async def remove(self, tenant: TenantId, session: str) -> None:
-        """End the session, here and on every replica."""
+        """End the session, here and on every replica, and forget everything of it."""
         if not _ID.fullmatch(session):
             return
         self._drop(tenant, session)
-        await self._remove(self._keys(tenant, session), session)
+        keys = self.keys(tenant, session)
+        names = (*self._named(tenant, session), keys.wake)
+        await self._remove(names, session, keys.logs, subscribers_prefix(self._bus.namespace, tenant))
         await self._bus.publish(SessionEnded(tenant=tenant, session=session))
+
+    async def remove_all(self, tenant: TenantId, *, subject: str | None = None) -> int:
+        """End every session of the tenant, or of one subject of it; says how many."""
+        namespace = self._bus.namespace
+        of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
+        found: list[bytes] = await self._list([of])
+        for session in found:
+            await self.remove(tenant, session.decode())
+        return len(found)
 
     async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
         if not _ID.fullmatch(session):
             return None
         drops = self._drops
-        raw: bytes | None = await self._find(self._keys(tenant, session), session, self._idle_ms)
+        prefix = subscribers_prefix(self._bus.namespace, tenant)
+        raw: bytes | None = await self._find(self._named(tenant, session), session, self._idle_ms, prefix)
         record = None if raw is None else self._decode(tenant, session, raw)
         if record is None:
             self._leases.pop((tenant, session), None)
-        elif drops == self._drops:  # no session ended while this one was being read
+        elif drops == self._drops and record.is_open:  # no session ended while this one was being read
             self._keep(record)
         return record
 
@@ -169,16 +246,27 @@ class Sessions:
             return None
         return record
 
-    def _keys(self, tenant: TenantId, session: str) -> tuple[str, str]:
-        prefix = f"{self._bus.namespace}:t:{tenant}"
-        return f"{prefix}:s:{session}", f"{prefix}:sessions"
+    def _named(self, tenant: TenantId, session: str) -> tuple[str, ...]:
+        keys = self.keys(tenant, session)
+        return (
+            keys.record,
+            sessions_of(self._bus.namespace, tenant),
+            keys.state,
+            keys.index,
+            keys.subscriptions,
+            keys.log(STANDALONE),
+        )
 
     def _keep(self, record: SessionRecord) -> None:
         key = (record.tenant, record.id)
+        now = time.monotonic()
         self._leases.pop(key, None)  # so that the order stays that of reading
-        while len(self._leases) >= _MAX_LEASES:
-            del self._leases[next(iter(self._leases))]
-        self._leases[key] = _Lease(record, time.monotonic())
+        while self._leases:
+            oldest, lease = next(iter(self._leases.items()))
+            if len(self._leases) < _MAX_LEASES and now - lease.read_at < self._lease_s:
+                break
+            del self._leases[oldest]
+        self._leases[key] = _Lease(record, now)
 
     def _hear(self, event: Event) -> None:
         match event:
@@ -197,3 +285,10 @@ class Sessions:
     def _drop_all(self) -> None:
         self._drops += 1
         self._leases.clear()
+
+
+def _encode(record: SessionRecord) -> bytes:
+    encoded = msgspec.json.encode(record)
+    if len(encoded) > _MAX_RECORD_BYTES:
+        raise DocumentTooLarge(f"the initialize parameters exceed {_MAX_RECORD_BYTES} bytes")
+    return encoded

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,17 @@ import anyio
 import pytest
 import redis.asyncio
 
+from gateway.bus.backing import Backing, back_sessions
+from gateway.bus.bus import Bus
+from gateway.bus.lives import Life
+from gateway.bus.session_keys import SessionKeys
+from gateway.bus.sessions import new_session_id
+from gateway.domain.identifiers import TenantId
+from gateway.domain.sessions import SessionRecord
 from gateway.embedded.programs import redis_program
+
+ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
+SECRET = b"the secret of all replicas"
 
 
 async def until(claim: Callable[[], bool], *, seconds: float = 10) -> None:
@@ -87,3 +98,38 @@ async def raw(redis_url: str) -> AsyncGenerator[Any]:
     client = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
     yield client
     await client.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Two:
+    """Two replicas and one session that both know."""
+
+    here: Backing
+    there: Backing
+    record: SessionRecord
+
+    @property
+    def keys(self) -> SessionKeys:
+        """What its parts are called."""
+        return self.here.sessions.keys(self.record.tenant, self.record.id)
+
+
+def make_record(tenant: TenantId = ACME, subject: str = "somebody") -> SessionRecord:
+    """A session that nobody has yet."""
+    return SessionRecord(
+        id=new_session_id(),
+        tenant=tenant,
+        subject=subject,
+        profile="default",
+        protocol_version="2025-11-25",
+        client={"capabilities": {}},
+    )
+
+
+@pytest.fixture
+async def two(redis_url: str) -> AsyncGenerator[Two]:
+    """A session made at one of two replicas."""
+    async with Bus(redis_url, secret=SECRET) as here, Bus(redis_url, secret=SECRET) as there, Life(here):
+        backing, record = back_sessions(here, idle_s=60), make_record()
+        await backing.sessions.create(record, cap=10)
+        yield Two(backing, back_sessions(there, idle_s=60), record)

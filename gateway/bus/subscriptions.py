@@ -1,0 +1,120 @@
+"""Which sessions want to know when a resource changes, and how they are told: in their logs, so that none misses it.
+
+Sessions of a tenant are found by the digest of the URI; a session that has ended is forgotten on the way.
+"""
+
+from gateway.bus.bus import Bus
+from gateway.bus.session_keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
+from gateway.bus.sessions import Sessions
+from gateway.domain.identifiers import TenantId
+from gateway.errors import LimitExceeded, NotFound
+
+MAX_SUBSCRIPTIONS = 1000
+_MAX_ENTRIES = 1000
+_BATCH = 200
+_RETRY_S = 60.0
+
+# KEYS: record, subscriptions of the session, subscribers of the URI. ARGV: session, digest, cap, idle ms.
+# Answers 1; 0 beyond the cap; nil when the session has ended.
+_SUBSCRIBE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local is_new = redis.call('SISMEMBER', KEYS[2], ARGV[2]) == 0
+if is_new and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[3]) then return 0 end
+redis.call('SADD', KEYS[2], ARGV[2])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[3], ARGV[4])
+return 1
+"""
+
+# KEYS: subscriptions of the session, subscribers of the URI, state. ARGV: session, digest.
+_UNSUBSCRIBE = """
+redis.call('HDEL', KEYS[3], 'update:' .. ARGV[2])
+redis.call('SREM', KEYS[2], ARGV[1])
+return redis.call('SREM', KEYS[1], ARGV[2])
+"""
+
+_SUBSCRIBERS = "return redis.call('SMEMBERS', KEYS[1])"
+
+# KEYS: subscribers of the URI. ARGV: what names of sessions begin with, URI, most entries, idle ms, stream, digest,
+# sessions. Answers how many were told. An update that was not taken to be sent yet tells of those after it as well.
+_TELL = """
+local function is_after(one, other)
+  local ms, number = string.match(one, '^(%d+)%-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)%-(%d+)$')
+  if tonumber(ms) ~= tonumber(other_ms) then return tonumber(ms) > tonumber(other_ms) end
+  return tonumber(number) > tonumber(other_number)
+end
+local told = 0
+for index = 7, #ARGV do
+  local record = ARGV[1] .. ARGV[index]
+  if redis.call('EXISTS', record) == 0 then
+    redis.call('SREM', KEYS[1], ARGV[index])
+  else
+    local stream, state = record .. ':log:' .. ARGV[5], record .. ':state'
+    local last = redis.call('HGET', state, 'update:' .. ARGV[6])
+    if not last or not is_after(last, redis.call('HGET', state, 'taken') or '0-0') then
+      local id = redis.call('XADD', stream, 'MAXLEN', '~', ARGV[3], '*', 'u', ARGV[2])
+      redis.call('HSET', state, 'update:' .. ARGV[6], id)
+    end
+    redis.call('SADD', record .. ':logs', ARGV[5])
+    redis.call('PEXPIRE', stream, ARGV[4])
+    redis.call('PEXPIRE', record .. ':logs', ARGV[4])
+    redis.pcall('PUBLISH', record .. ':wake', ARGV[5])
+    told = told + 1
+  end
+end
+return told
+"""
+
+
+class Subscriptions:
+    """The subscriptions of all sessions, one tenant at a time."""
+
+    def __init__(self, bus: Bus, sessions: Sessions) -> None:
+        self._namespace = bus.namespace
+        self._idle_ms = sessions.idle_ms
+        self._subscribe = bus.script(_SUBSCRIBE)
+        self._unsubscribe = bus.script(_UNSUBSCRIBE)
+        self._subscribers = bus.script(_SUBSCRIBERS)
+        self._tell = bus.script(_TELL)
+
+    async def subscribe(self, keys: SessionKeys, uri: str) -> None:
+        """Tell the session of this resource from now on.
+
+        Raises:
+            NotFound: the session has ended.
+            LimitExceeded: it is subscribed to as many as it may be.
+        """
+        named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri))
+        done = await self._subscribe(named, keys.session, digest_uri(uri), MAX_SUBSCRIPTIONS, self._idle_ms)
+        if done is None:
+            raise NotFound("session not found")
+        if not done:
+            said = f"the session has {MAX_SUBSCRIPTIONS} subscriptions, the most it may"
+            raise LimitExceeded(said, retry_after_s=_RETRY_S)
+
+    async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
+        """Tell it no longer."""
+        named = (keys.subscriptions, self._key(keys.tenant, uri), keys.state)
+        await self._unsubscribe(named, keys.session, digest_uri(uri))
+
+    async def tell(self, tenant: TenantId, uri: str) -> int:
+        """Write into the log of every session that is subscribed; says how many.
+
+        Raises:
+            RedisUnavailable: not all of them may know.
+        """
+        of = self._key(tenant, uri)
+        found: list[bytes] = await self._subscribers((of,))
+        told = 0
+        for place in range(0, len(found), _BATCH):
+            batch = found[place : place + _BATCH]
+            prefix = SessionKeys(self._namespace, tenant, "").record
+            told += await self._tell(
+                (of,), prefix, uri, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
+            )
+        return told
+
+    def _key(self, tenant: TenantId, uri: str) -> str:
+        return f"{subscribers_prefix(self._namespace, tenant)}{digest_uri(uri)}"
