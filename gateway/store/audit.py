@@ -1,7 +1,7 @@
-"""The audit trail in the database: entries of catalog changes, reading it, and checking that nobody edited it.
+"""The audit trail in the database: entries of catalog changes, and reading it.
 
 Entries of a tenant outlive the tenant: removing one is no way to lose its trail. Entries of calls are written by
-`audit_writer`.
+`audit_writer`; `audit_check` tells whether somebody edited the trail.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
 import orjson
-from sqlalchemy import ColumnElement, RowMapping, select
+from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, tuple_
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
-from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
+from gateway.store.audit_chain import CATALOG, START, AuditRow, Link, audit_id, link, now_us, storable
 from gateway.store.tables import audit_entries
-
-CATALOG = "catalog"
-"""The writer of changes. Its chain is numbered by the tenant's revision, whose row is locked while one is added."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -88,26 +85,24 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-async def verify(tenant: TenantId, db: AsyncSession, *, chain_keys: Sequence[bytes]) -> Sequence[AuditId]:
-    """The entries that were changed, or before which one is missing; none when the trail is whole.
-
-    What is missing at the end of a chain cannot be seen here.
-    """
-    in_order = audit_entries.c.writer, audit_entries.c.seq
-    rows = await db.stream(select(audit_entries).where(audit_entries.c.tenant_id == tenant).order_by(*in_order))
-    broken: list[AuditId] = []
-    before: RowMapping | None = None
-    async for row in rows.mappings():
-        starts = before is None or before["writer"] != row["writer"]
-        previous = START if before is None or starts else before["mac"]
-        follows = row["seq"] == (_first_number(row) if before is None or starts else before["seq"] + 1)
-        if not follows or not any(link(key, previous, _chained(row)) == row["mac"] for key in chain_keys):
-            broken.append(AuditId(row["id"]))
-        before = row
-    return broken
+async def links(tenant: TenantId, db: AsyncSession, *, after: Link | None, limit: int) -> Sequence[Link]:
+    """Entries as they were chained, writer by writer, each writer's in order; those that follow `after`."""
+    columns = audit_entries.c
+    in_order = columns.writer, columns.seq, columns.id
+    query = select(*_AS_CHAINED, columns.mac).where(columns.tenant_id == tenant)
+    if after is not None:
+        query = query.where(tuple_(*in_order) > (after.row.writer, after.row.seq, after.row.id))
+    rows = await db.execute(query.order_by(*in_order).limit(limit))
+    return [Link(row=AuditRow._make(row[:-1]), mac=row[-1]) for row in rows]
 
 
 _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")
+
+
+_MOMENT = audit_entries.c.at
+_MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
+"""The moment as it was chained, also where somebody has put one that no clock shows."""
+_AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
 
 
 def _row(tenant: TenantId, change: Change) -> AuditRow:
@@ -131,17 +126,6 @@ def _row(tenant: TenantId, change: Change) -> AuditRow:
         result_bytes=0,
         detail=orjson.dumps(dict(change["detail"]), default=str).decode(),
     )
-
-
-def _chained(row: RowMapping) -> AuditRow:
-    values = [row[name] for name in _CHAINED]
-    values[_CHAINED.index("at")] = (row["at"] - _EPOCH) // _MICROSECOND
-    return AuditRow(*values)
-
-
-def _first_number(row: RowMapping) -> int:
-    """A call writer counts from 1; a tenant's first change may have any revision."""
-    return int(row["seq"]) if row["writer"] == CATALOG else 1
 
 
 def _entry(row: RowMapping) -> AuditEntry:

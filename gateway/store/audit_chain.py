@@ -15,6 +15,9 @@ from gateway.domain.identifiers import AuditId
 START = b""
 """What stands before the first row of a chain."""
 
+CATALOG = "catalog"
+"""The writer of changes. Its chain is numbered by the tenant's revision, whose row is locked while one is added."""
+
 
 class AuditRow(NamedTuple):
     """One row but for its MAC, in the order of the table's columns."""
@@ -36,6 +39,13 @@ class AuditRow(NamedTuple):
     duration_us: int
     result_bytes: int
     detail: str
+
+
+class Link(NamedTuple):
+    """One row with its MAC, as it stands in the table."""
+
+    row: AuditRow
+    mac: bytes
 
 
 _encoder = msgspec.msgpack.Encoder()

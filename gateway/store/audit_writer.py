@@ -3,10 +3,13 @@
 Entries gather while a commit is under way and share the next one; the first starts at once. There is no timer. One
 held connection and one prepared statement make it one round trip per group. After any failure the connection and
 the chain are new, so an outcome that nobody knows cannot collide with what follows.
+
+While PostgreSQL is away, outcomes are kept in the overflow, where there is one, and their callers have their answers;
+intents are refused, so that what they announce does not happen.
 """
 
 import asyncio
-import secrets
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -17,83 +20,33 @@ import asyncpg
 import structlog
 from anyio.abc import TaskGroup
 
-from gateway.domain.audit import CallRecord
-from gateway.errors import AuditUnavailable, GatewayError
-from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
+from gateway.domain.audit import AuditKind, CallRecord
+from gateway.errors import AuditUnavailable, GatewayError, Unavailable
+from gateway.store.audit_chain import AuditRow, now_us
+from gateway.store.audit_chains import APPEND, Chains
+from gateway.store.audit_overflow import Overflow, pack
 from gateway.store.connect import Connection, Statement, connect_app
+from gateway.store.faults import AWAY
 
 log = structlog.get_logger(__name__)
 
-_APPEND = """
-select append_audit(
-    $1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
-    $10::text[], $11::text[], $12::text[], $13::bytea[], $14::integer[], $15::bigint[], $16::bigint[], $17::text[],
-    $18::bytea[]
-)
-"""
 _LARGEST_GROUP = 256
-_MOST_CHAINS = 10_000
 _COMMIT_S = 10.0
 _CLOSE_S = 5.0
+_KEEP_S = 2.0
+_LEFT_ALONE_S = (1.0, 3.0)
+"""How long a database that refused, or did not answer, is not asked again while there is an overflow."""
 
-_AWAY = (GatewayError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
+_ID, _AT = AuditRow._fields.index("id"), AuditRow._fields.index("at_us")
 _Waiting = tuple[CallRecord, "asyncio.Future[None]"]
-
-
-class _Chains:
-    """The ends of this connection's chains, one per tenant."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-        self._writer = secrets.token_hex(8)
-        self._mark = secrets.token_hex(4)[:5]
-        self._written = 0
-        self._ends: dict[str, tuple[int, bytes]] = {}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so many tenants were seen that starting over is cheaper than remembering them."""
-        return len(self._ends) >= _MOST_CHAINS
-
-    def columns(self, records: Sequence[CallRecord]) -> list[list[object]]:
-        """The group as columns, MACs last; the chains move on."""
-        at_us = now_us()
-        rows = [self._add(record, at_us) for record in records]
-        return [list(column) for column in zip(*rows, strict=True)]
-
-    def _add(self, record: CallRecord, at_us: int) -> tuple[object, ...]:
-        tenant = str(record.tenant)
-        seq, previous = self._ends.get(tenant, (0, START))
-        self._written += 1
-        row = AuditRow(
-            tenant,
-            audit_id(at_us, f"{self._mark}{self._written & 0xFFFF:04x}"),
-            self._writer,
-            seq + 1,
-            at_us,
-            record.kind.value,
-            storable(record.principal),
-            storable(record.subject),
-            "call",
-            storable(record.tool),
-            storable(record.outcome),
-            storable(record.correlation_id),
-            record.digest,
-            record.status,
-            record.duration_us,
-            record.result_bytes,
-            "{}",
-        )
-        mac = link(self._key, previous, row)
-        self._ends[tenant] = (seq + 1, mac)
-        return (*row, mac)
 
 
 class AuditWriter:
     """Writes call records; open it once per replica."""
 
-    def __init__(self, url: str, *, chain_key: bytes) -> None:
+    def __init__(self, url: str, *, chain_key: bytes, overflow: Overflow | None = None) -> None:
         self._url = url
         self._chain_key = chain_key
         self._waiting: deque[_Waiting] = deque()
@@ -102,8 +55,19 @@ class AuditWriter:
         self._is_open = False
         self._connection: Connection | None = None
         self._statement: Statement | None = None
-        self._chains = _Chains(chain_key)
+        self._chains = Chains(chain_key)
         self._tasks: TaskGroup | None = None
+        self._overflow = overflow
+        self._names = Chains(chain_key)  # ids of what is not written by a connection
+        self._left_alone_until = 0.0
+        self.written = 0
+        self.kept = 0
+        self.failed = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many entries wait for their group."""
+        return len(self._waiting)
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -154,17 +118,22 @@ class AuditWriter:
                     log.exception("audit_group_failed", entries=len(group))
                     self._drop_connection()
                 finally:
-                    _fail(group)
+                    self.failed += _fail(group)
         finally:
             self._is_open = False
-            _fail(self._waiting)
+            self.failed += _fail(self._waiting)
             self._ended.set()
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
+        if time.monotonic() < self._left_alone_until:
+            await self._keep(group, None)
+            return
+        columns: list[list[object]] | None = None
         try:
             async with asyncio.timeout(_COMMIT_S):
                 statement = await self._ready()
-                await statement.fetchval(*self._chains.columns([record for record, _ in group]))
+                columns = self._chains.columns([record for record, _ in group])
+                await statement.fetchval(*columns)
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
             # Nothing of the group is stored. One record is at fault: it must not cost the others their answers.
             self._drop_connection()
@@ -174,19 +143,49 @@ class AuditWriter:
         except _AWAY as error:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
+            self._leave_alone(error, was_connected=columns is not None)
+            await self._keep(group, columns)
         else:
-            for _, written in group:
-                if not written.done():
-                    written.set_result(None)
+            self.written += len(group)
+            _succeed(group)
+
+    def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
+        """A connection that broke may be replaced at once; a database that is away is not asked by every group."""
+        is_slow = isinstance(error, TimeoutError)
+        if self._overflow is not None and (is_slow or not was_connected):
+            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S[is_slow]
+
+    async def _keep(self, group: Sequence[_Waiting], columns: list[list[object]] | None) -> None:
+        """Have outcomes wait elsewhere, under the ids they already had: nobody knows whether they were stored."""
+        outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
+        if self._overflow is None or not outcomes:
+            return
+        try:
+            entries = [self._pack(record, place, columns) for place, (record, _) in outcomes]
+            async with asyncio.timeout(_KEEP_S):
+                await self._overflow.keep(entries)
+        except (Unavailable, TimeoutError) as error:
+            log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)
+            return
+        self.kept += len(outcomes)
+        _succeed([one for _, one in outcomes])
+
+    def _pack(self, record: CallRecord, place: int, columns: list[list[object]] | None) -> bytes:
+        if columns is not None:
+            row_id, at_us = columns[_ID][place], columns[_AT][place]
+            if isinstance(row_id, str) and isinstance(at_us, int):
+                return pack(record, row_id, at_us)
+        at_us = now_us()
+        return pack(record, self._names.next_id(at_us), at_us)
 
     async def _ready(self) -> Statement:
         """The prepared statement, on a connection that is believed to live."""
         if self._statement is None or self._connection is None or self._connection.is_closed():
             self._drop_connection()
             self._connection = await connect_app(self._url)
-            self._statement = await self._connection.prepare(_APPEND)
+            self._statement = await self._connection.prepare(APPEND)
         if self._chains.is_full:
-            self._chains = _Chains(self._chain_key)
+            self._chains = Chains(self._chain_key)
         return self._statement
 
     def _drop_connection(self) -> None:
@@ -194,14 +193,21 @@ class AuditWriter:
         if self._connection is not None:
             self._connection.terminate()
         self._connection = self._statement = None
-        self._chains = _Chains(self._chain_key)
+        self._chains = Chains(self._chain_key)
 
 
-def _fail(waiting: Iterable[_Waiting]) -> None:
-    """Tell whoever still waits."""
-    for _, written in waiting:
+def _succeed(group: Iterable[_Waiting]) -> None:
+    for _, written in group:
         if not written.done():
-            written.set_exception(_unavailable())
+            written.set_result(None)
+
+
+def _fail(waiting: Iterable[_Waiting]) -> int:
+    """Tell whoever still waits, and how many those are."""
+    left = [written for _, written in waiting if not written.done()]
+    for written in left:
+        written.set_exception(_unavailable())
+    return len(left)
 
 
 def _unavailable() -> AuditUnavailable:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
+from gateway.store.tables import due_work
 
 _COLUMNS = ("tenant_id", "id", "kind", "due_at")
 
@@ -30,3 +32,27 @@ async def page(db: AsyncSession, *, until: datetime, limit: int) -> Sequence[Due
         DueWork(tenant=TenantId(row["tenant_id"]), id=row["id"], kind=row["kind"], due_at=row["due_at"])
         for row in rows.mappings()
     ]
+
+
+async def put(tenant: TenantId, db: AsyncSession, work: DueWork) -> None:
+    """Have this done at its time; what was due under the same id is forgotten."""
+    row = {"tenant_id": tenant, "id": work.id, "kind": work.kind, "due_at": work.due_at}
+    added = insert_into(due_work).values(**row)
+    keys = [due_work.c.tenant_id, due_work.c.id]
+    await db.execute(added.on_conflict_do_update(index_elements=keys, set_={"kind": work.kind, "due_at": work.due_at}))
+
+
+async def move(tenant: TenantId, db: AsyncSession, work: str, *, seen: datetime, to: datetime) -> bool:
+    """Make it due at another time, unless somebody else has done so since it was seen.
+
+    Whoever moves a piece of work ahead has it to itself until then; when it dies, the work is due again.
+    """
+    is_it = (due_work.c.tenant_id == tenant, due_work.c.id == work, due_work.c.due_at == seen)
+    moved = await db.execute(update(due_work).where(*is_it).values(due_at=to).returning(due_work.c.id))
+    return moved.one_or_none() is not None
+
+
+async def remove(tenant: TenantId, db: AsyncSession, work: str) -> bool:
+    """Let it be; says whether there was something to do."""
+    is_it = (due_work.c.tenant_id == tenant, due_work.c.id == work)
+    return (await db.execute(delete(due_work).where(*is_it).returning(due_work.c.id))).one_or_none() is not None

@@ -6,7 +6,7 @@ Every connection runs as `gateway_app`, which owns nothing and cannot step aroun
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
@@ -14,13 +14,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable
 from gateway.store.connect import Connection, connect_app
-from gateway.store.faults import see_our_errors
+from gateway.store.faults import RETRY_S, see_our_errors
 
 Db = AsyncSession
 """One transaction that is under way; what the functions of the store's modules work in."""
 
-SCHEMA = "0001"
+SCHEMA = "0004"
 """The revision this code was written for; a test holds it to the newest migration."""
+
+Level = Literal["READ COMMITTED", "REPEATABLE READ"]
+"""How much of what others commit a transaction sees."""
 
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 
@@ -67,6 +70,14 @@ class Store:
         """
         return self._transaction(tenant)
 
+    def reading(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+        """The same for several queries that must see one moment: what others commit meanwhile is not in it.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+        """
+        return self._transaction(tenant, level="REPEATABLE READ")
+
     def unscoped(self) -> AbstractAsyncContextManager[AsyncSession]:
         """One transaction that sees no tenant at all: for the functions that look past row-level security.
 
@@ -91,13 +102,17 @@ class Store:
             )
 
     @asynccontextmanager
-    async def _transaction(self, tenant: TenantId | None) -> AsyncGenerator[AsyncSession]:
+    async def _transaction(
+        self, tenant: TenantId | None, *, level: Level = "READ COMMITTED"
+    ) -> AsyncGenerator[AsyncSession]:
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         try:
             async with AsyncSession(self._engine, autoflush=False) as db, db.begin():
+                if level != "READ COMMITTED":
+                    await db.connection(execution_options={"isolation_level": level})
                 if tenant is not None:
                     await db.execute(_SET_TENANT, {"tenant": tenant})
                 yield db
         except exc.TimeoutError:
-            raise DatabaseUnavailable("All connections to PostgreSQL are in use.") from None
+            raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None

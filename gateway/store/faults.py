@@ -17,8 +17,15 @@ _NOT_STORABLE = frozenset({"22021", "22P05", "54000"})
 """A character PostgreSQL cannot hold, such as NUL, or a name too long for an index."""
 
 _WRONG_LOGIN = frozenset({"28000", "28P01", "3D000", "42704", _FORBIDDEN})
-_RETRY_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
-"""Connection, serialisation and deadlock, resources, lock, operator's intervention, system."""
+_EXHAUSTED = "53"
+_RETRY_CLASSES = frozenset({"08", "40", "55", "57", "58"})
+"""Connection, serialisation and deadlock, lock, operator's intervention, system."""
+
+AWAY = (OSError, TimeoutError, asyncpg.InternalClientError)
+"""What has no SQLSTATE and says that nobody is there; the driver is confused by what breaks in a command."""
+
+RETRY_S = 2.0
+"""When it is worth coming back to a database that did not answer."""
 
 
 def translate(error: Exception) -> GatewayError | None:
@@ -31,10 +38,12 @@ def translate(error: Exception) -> GatewayError | None:
     if state in _NOT_STORABLE:
         return BadInput("The value has a character or a length that cannot be stored.")
     if state == _CANCELLED:
-        return DatabaseUnavailable("PostgreSQL took too long.")
+        return DatabaseUnavailable("PostgreSQL took too long.", retry_after_s=RETRY_S)
+    if state is not None and state[:2] == _EXHAUSTED:
+        return DatabaseUnavailable("PostgreSQL has no disk, memory or connection left for this.", retry_after_s=RETRY_S)
     if state == _UNDEFINED_TABLE:
         return DatabaseUnavailable("The database is not migrated: run `gateway migrate`.")
-    if state[:2] in _RETRY_CLASSES if state else isinstance(error, (OSError, TimeoutError)):
+    if state[:2] in _RETRY_CLASSES if state else isinstance(error, AWAY):
         return _away()
     return None
 
@@ -75,4 +84,4 @@ def _state(error: Exception) -> str | None:
 
 
 def _away() -> DatabaseUnavailable:
-    return DatabaseUnavailable("PostgreSQL does not answer.")
+    return DatabaseUnavailable("PostgreSQL does not answer.", retry_after_s=RETRY_S)

@@ -60,6 +60,12 @@ async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: 
     return [_key(row) for row in rows.mappings()]
 
 
+async def bound_to(tenant: TenantId, db: AsyncSession, profile: str) -> Sequence[str]:
+    """The ids of the keys that are bound to a profile and could still be used."""
+    wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))
+    return [str(key) for key in (await db.execute(wanted.order_by(keys.c.id))).scalars()]
+
+
 async def save(key: Key, db: AsyncSession) -> Key:
     """Write what may change of a key, and return it with its new version.
 

@@ -1,8 +1,9 @@
 """The operations of a tenant's sources: what becomes its tools, and whose each tool name is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, RowMapping, and_, delete, select
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -11,6 +12,15 @@ from gateway.domain.policy import Safety
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tools import Origin, Tool
 from gateway.store.tables import operations, primitives, sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedOperation:
+    """An operation as a tool, whether clients see that tool, and the operationId of its document."""
+
+    tool: Tool
+    operation_id: str | None
+    is_listed: bool
 
 
 async def insert_all(tenant: TenantId, db: AsyncSession, added: Sequence[StoredOperation]) -> None:
@@ -47,22 +57,82 @@ async def known_names(tenant: TenantId, db: AsyncSession, source: SourceId) -> M
 
 async def tools(tenant: TenantId, db: AsyncSession) -> Sequence[Tool]:
     """All imported tools of the tenant, sorted by name; a source that is only queried shows none."""
-    wanted = (
+    rows = await db.execute(_selected(tenant).where(_is_listed()).order_by(operations.c.tool))
+    return [_tool(row) for row in rows.mappings()]
+
+
+async def load(tenant: TenantId, db: AsyncSession) -> Sequence[LoadedOperation]:
+    """All operations of the tenant, sorted by tool name, those of sources that are only queried among them."""
+    rows = await db.execute(_selected(tenant).order_by(operations.c.tool))
+    return [_loaded(row) for row in rows.mappings()]
+
+
+async def find(
+    tenant: TenantId, db: AsyncSession, named: Collection[str], keys: Collection[str]
+) -> Sequence[LoadedOperation]:
+    """Operations of the sources of these names that have one of these as operationId, identity or tool name."""
+    columns = operations.c
+    is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
+    wanted = _selected(tenant).where(sources.c.name.in_(named), is_called).order_by(columns.tool)
+    return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def owner(tenant: TenantId, db: AsyncSession, tool: str) -> str | None:
+    """The name of the source whose operation has this tool name, listed or not; None when none has."""
+    wanted = select(sources.c.name).join_from(operations, sources, _of_source())
+    return (await db.execute(wanted.where(_is_of(tenant), operations.c.tool == tool))).scalar_one_or_none()
+
+
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many operations the tenant has, of all sources."""
+    return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
+
+
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Tool]:
+    """The imported tools whose names follow `after`, in their order."""
+    wanted = _selected(tenant).where(_is_listed()).order_by(operations.c.tool).limit(limit)
+    rows = await db.execute(wanted.where(operations.c.tool > after) if after is not None else wanted)
+    return [_tool(row) for row in rows.mappings()]
+
+
+async def get(tenant: TenantId, db: AsyncSession, tool: str) -> Tool | None:
+    """The imported tool of this name or operation's id."""
+    is_it = or_(operations.c.tool == tool, operations.c.id == tool)
+    wanted = _selected(tenant).where(_is_listed(), is_it).order_by((operations.c.id == tool).desc()).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _tool(row) if row else None
+
+
+async def levels(tenant: TenantId, db: AsyncSession, named: Collection[str]) -> Mapping[str, Safety]:
+    """The safety levels of the imported tools of these names."""
+    wanted = select(operations.c.tool, operations.c.safety).join_from(operations, sources, _of_source())
+    rows = await db.execute(wanted.where(_is_of(tenant), _is_listed(), operations.c.tool.in_(named)))
+    return {str(tool): Safety(level) for tool, level in rows}
+
+
+def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:
+    columns = operations.c
+    return (
         select(
-            operations.c.id,
-            operations.c.source_id,
-            operations.c.identity,
-            operations.c.tool,
-            operations.c.definition,
-            operations.c.plan,
-            operations.c.safety,
+            columns.id,
+            columns.source_id,
+            columns.identity,
+            columns.operation_id,
+            columns.tool,
+            columns.definition,
+            columns.plan,
+            columns.safety,
+            columns.tags,
             sources.c.name.label("source_name"),
+            sources.c.expose,
         )
         .join_from(operations, sources, _of_source())
-        .where(_is_of(tenant), sources.c.expose != Exposure.QUERY.value)
-        .order_by(operations.c.tool)
+        .where(_is_of(tenant))
     )
-    return [_tool(row) for row in (await db.execute(wanted)).mappings()]
+
+
+def _is_listed() -> ColumnElement[bool]:
+    return sources.c.expose != Exposure.QUERY.value
 
 
 def _of_source() -> ColumnElement[bool]:
@@ -84,7 +154,13 @@ def _values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
         "definition": operation.definition,
         "plan": operation.plan,
         "safety": operation.safety.value,
+        "tags": list(operation.tags),
     }
+
+
+def _loaded(row: RowMapping) -> LoadedOperation:
+    is_listed = row["expose"] != Exposure.QUERY.value
+    return LoadedOperation(tool=_tool(row), operation_id=row["operation_id"], is_listed=is_listed)
 
 
 def _tool(row: RowMapping) -> Tool:
@@ -99,4 +175,5 @@ def _tool(row: RowMapping) -> Tool:
         source_name=row["source_name"],
         identity=row["identity"],
         plan=row["plan"],
+        tags=tuple(row["tags"]),
     )

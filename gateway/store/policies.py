@@ -45,6 +45,7 @@ def _facts(policy: Policy) -> dict[str, object]:
         "sessions": policy.limits.sessions,
         "streams": policy.limits.streams,
         "primitives": policy.limits.primitives,
+        "http_origins": None if policy.http_origins is None else list(policy.http_origins),
     }
 
 
@@ -61,5 +62,6 @@ def _policy(row: RowMapping) -> Policy:
             streams=row["streams"],
             primitives=row["primitives"],
         ),
+        http_origins=None if row["http_origins"] is None else tuple(row["http_origins"]),
         version=row["version"],
     )

@@ -21,7 +21,7 @@ async def save(
     Raises:
         NotFound: the tenant has no such source.
     """
-    key_id, wrapped = await _tenant_key(tenant, db, sealer)
+    key_id, wrapped = await tenant_key(tenant, db, sealer)
     is_it = (secrets.c.tenant_id == tenant, secrets.c.source_id == source, secrets.c.scheme == scheme)
     found = (await db.execute(select(secrets.c.version).where(*is_it).with_for_update())).scalar_one_or_none()
     version = int(found or 0) + 1
@@ -75,7 +75,7 @@ async def rewrap(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> int:
     return len(stale)
 
 
-async def _tenant_key(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> tuple[str, bytes]:
+async def tenant_key(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> tuple[str, bytes]:
     """The tenant's newest data key that can be opened, or a new one: losing a secret key must not lock it out."""
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped)

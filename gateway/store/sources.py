@@ -1,7 +1,8 @@
 """A tenant's sources, and every version of the document of each."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
@@ -9,9 +10,19 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, Source
 from gateway.errors import NotFound
 from gateway.store.tables import secrets, source_versions, sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionContent:
+    """A document, the report of its import, and what the query tools know of it where they were asked for."""
+
+    document: bytes
+    report: bytes
+    outline: bytes | None = None
 
 
 async def insert(source: Source, db: AsyncSession) -> None:
@@ -72,9 +83,9 @@ async def remove(tenant: TenantId, db: AsyncSession, source: SourceId) -> bool:
 
 
 async def insert_version(
-    tenant: TenantId, db: AsyncSession, *, source: SourceId, number: int, document: bytes, report: bytes
+    tenant: TenantId, db: AsyncSession, *, source: SourceId, number: int, content: VersionContent
 ) -> None:
-    """Keep one version of a source's document with the report of its import.
+    """Keep one version of a source's document with what its import made of it.
 
     Raises:
         NameTaken: the source has a version of this number.
@@ -82,7 +93,12 @@ async def insert_version(
     """
     await db.execute(
         insert_into(source_versions).values(
-            tenant_id=tenant, source_id=source, number=number, document=document, report=report
+            tenant_id=tenant,
+            source_id=source,
+            number=number,
+            document=content.document,
+            report=content.report,
+            outline=content.outline,
         )
     )
 
@@ -97,12 +113,26 @@ async def document(tenant: TenantId, db: AsyncSession, source: SourceId, number:
     return await _of_version(db, select(source_versions.c.document), tenant, source, number)
 
 
+async def outline(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+    """What the query tools know of one version; None when they were not asked for."""
+    return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
+
+
+async def queried(tenant: TenantId, db: AsyncSession) -> Sequence[QueriedSource]:
+    """The sources that the query tools show, in order of names."""
+    columns = (sources.c.id, sources.c.name, sources.c.active_version)
+    shown = select(*columns).where(sources.c.tenant_id == tenant, sources.c.expose != Exposure.TOOLS.value)
+    rows = await db.execute(shown.order_by(sources.c.name))
+    return [QueriedSource(id=SourceId(id_), name=name, version=version) for id_, name, version in rows]
+
+
 async def _of_version(
-    db: AsyncSession, wanted: Select[bytes], tenant: TenantId, source: SourceId, number: int
+    db: AsyncSession, wanted: Select[Any], tenant: TenantId, source: SourceId, number: int
 ) -> bytes | None:
     versions = source_versions.c
     is_it = (versions.tenant_id == tenant, versions.source_id == source, versions.number == number)
-    return (await db.execute(wanted.where(*is_it))).scalar_one_or_none()
+    found: bytes | None = (await db.execute(wanted.where(*is_it))).scalar_one_or_none()
+    return found
 
 
 def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:

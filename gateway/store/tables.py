@@ -60,6 +60,7 @@ source_versions = Table(
     Column("number", Integer, primary_key=True),
     Column("document", LargeBinary, nullable=False),
     Column("report", LargeBinary, nullable=False),
+    Column("outline", LargeBinary),
     Column("created_at", _moment, nullable=False),
 )
 
@@ -75,6 +76,7 @@ operations = Table(
     Column("definition", LargeBinary, nullable=False),
     Column("plan", LargeBinary, nullable=False),
     Column("safety", Text, nullable=False),
+    Column("tags", ARRAY(Text), nullable=False),
 )
 
 primitives = Table(
@@ -87,7 +89,23 @@ primitives = Table(
     Column("definition", LargeBinary, nullable=False),
     Column("handler", LargeBinary, nullable=False),
     Column("safety", Text),
+    Column("assessed", Text, nullable=False),
+    Column("reasons", ARRAY(Text), nullable=False),
+    Column("refers", ARRAY(Text), nullable=False),
     Column("enabled", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("rules", LargeBinary, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("created_at", _moment, nullable=False),
     Column("updated_at", _moment, nullable=False),
@@ -106,6 +124,7 @@ policies = Table(
     Column("sessions", Integer, nullable=False),
     Column("streams", Integer, nullable=False),
     Column("primitives", Integer, nullable=False),
+    Column("http_origins", ARRAY(Text)),
     Column("version", BigInteger, nullable=False),
 )
 
@@ -128,6 +147,57 @@ secrets = Table(
     Column("version", BigInteger, nullable=False),
     Column("data_key_id", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
+)
+
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("field", Text, nullable=False),
+    Column("origins", ARRAY(Text), nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("data_key_id", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("retires_at", _moment),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("uri", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("credential", Text),
+    Column("interval_s", Integer, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("digest", LargeBinary),
+    Column("failures", Integer, nullable=False),
+    Column("fault", Text),
+    Column("checked_at", _moment),
+    Column("changed_at", _moment),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
 )
 
 due_work = Table(

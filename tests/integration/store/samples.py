@@ -1,11 +1,13 @@
 """Rows to store: one tenant with something of everything, every text of it marked with the tenant's name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.identifiers import (
     AuditId,
     KeyId,
@@ -13,19 +15,44 @@ from gateway.domain.identifiers import (
     SourceId,
     TenantId,
     mint,
+    new_credential_id,
     new_operation_id,
+    new_primitive_id,
+    new_profile_id,
     new_source_id,
     new_tenant_id,
+    new_watch_id,
+    new_webhook_id,
 )
 from gateway.domain.keys import Key, Scope
 from gateway.domain.policy import Decision, Limits, Policy, Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.profiles import Profile, Rule
 from gateway.domain.requests import Credential
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenants import Tenant
-from gateway.store import audit, keys, operations, policies, secrets, sources, tenants
+from gateway.domain.watches import Sighting, Watch
+from gateway.domain.webhooks import SigningSecrets, Webhook
+from gateway.store import (
+    audit,
+    credentials,
+    due_work,
+    keys,
+    operations,
+    policies,
+    primitives,
+    profiles,
+    secrets,
+    sources,
+    tenants,
+    watches,
+    webhooks,
+)
+from gateway.store.audit_chain import Link
+from gateway.store.audit_check import TrailCheck
+from gateway.store.due_work import DueWork
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
-from gateway.store.tables import due_work, primitives
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
@@ -83,6 +110,60 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
     )
 
 
+def make_primitive(name: str, *, family: Family = Family.TOOL, refers: tuple[str, ...] = ()) -> Primitive:
+    return Primitive(
+        id=new_primitive_id("tol"),
+        family=family,
+        name=name,
+        definition=b'{"name":"' + name.encode() + b'"}',
+        handler=b'{"kind":"static"}',
+        safety=Safety.MODERATE,
+        safety_reasons=(f"{name} reason",),
+        assessed=Safety.MODERATE,
+        refers=refers,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def make_profile(name: str) -> Profile:
+    rule = Rule(names=(f"{name}*",), safety=(Safety.SAFE, Safety.MODERATE), methods=("GET",))
+    return Profile(
+        id=new_profile_id(), name=name, description=f"{name} description", include=(rule, Rule()), exclude=(rule,)
+    )
+
+
+def make_credential(name: str) -> StoredCredential:
+    return StoredCredential(
+        id=new_credential_id(),
+        name=name,
+        place=Place.HEADER,
+        field="X-Key",
+        origins=("https://api.example", "https://api.example:8443"),
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def make_webhook(name: str) -> Webhook:
+    return Webhook(id=new_webhook_id(), name=name, version=1, retires_at=NOW, created_at=NOW, updated_at=NOW)
+
+
+def make_watch(name: str) -> Watch:
+    return Watch(
+        id=new_watch_id(),
+        uri=f"note://{name}",
+        url=f"https://example.com/{name}",
+        interval_s=60,
+        credential=f"{name} named",
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+        seen=Sighting(etag=f'"{name}"', digest=name.encode(), failures=1, fault=f"{name} fault", checked_at=NOW),
+    )
+
+
 def make_record(tenant: TenantId, number: int = 0, *, kind: AuditKind = AuditKind.CALL) -> CallRecord:
     return CallRecord(
         tenant=tenant,
@@ -108,6 +189,12 @@ class Stored:
     source: Source
     operation: OperationId
     audit: AuditId
+    primitive: Primitive
+    profile: Profile
+    credential: StoredCredential
+    webhook: Webhook
+    watch: Watch
+    due: DueWork
 
 
 async def store_everything(store: Store, slug: str) -> Stored:
@@ -116,6 +203,11 @@ async def store_everything(store: Store, slug: str) -> Stored:
     key = make_key(tenant.id, name=f"{slug} key")
     source = make_source(tenant.id, name=f"{slug} source")
     operation = make_operation(source.id, f"{slug}_tool")
+    credential = make_credential(f"{slug} named")
+    primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
+    profile = make_profile(f"{slug} profile")
+    webhook, watch = make_webhook(f"{slug} hook"), make_watch(slug)
+    due = DueWork(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
     async with store.transaction(tenant.id) as db:
         await tenants.insert(tenant, db)
         await keys.insert(key, db)
@@ -125,16 +217,36 @@ async def store_everything(store: Store, slug: str) -> Stored:
             db,
             source=source.id,
             number=1,
-            document=f"{slug} document".encode(),
-            report=f"{slug} report".encode(),
+            content=sources.VersionContent(
+                document=f"{slug} document".encode(),
+                report=f"{slug} report".encode(),
+                outline=f"{slug} outline".encode(),
+            ),
         )
         await operations.insert_all(tenant.id, db, [operation])
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
-        credential = Credential(value=f"{slug} credential")
-        await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=credential)
+        secret = Credential(value=f"{slug} credential")
+        await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
+        await credentials.insert(tenant.id, db, SEALER, credential, secret)
+        await primitives.insert(tenant.id, db, primitive)
+        await profiles.insert(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
-        await _insert_what_has_no_module_yet(tenant.id, db, slug)
-    return Stored(tenant=tenant, key=key, source=source, operation=operation.id, audit=entry)
+        await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
+        await watches.insert(tenant.id, db, watch)
+        await due_work.put(tenant.id, db, due)
+    return Stored(
+        tenant=tenant,
+        key=key,
+        source=source,
+        operation=operation.id,
+        audit=entry,
+        primitive=primitive,
+        profile=profile,
+        credential=credential,
+        webhook=webhook,
+        watch=watch,
+        due=due,
+    )
 
 
 async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "source:petstore") -> AuditId:
@@ -152,19 +264,11 @@ async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "so
     )
 
 
-async def _insert_what_has_no_module_yet(tenant: TenantId, db: AsyncSession, slug: str) -> None:
-    await db.execute(
-        primitives.insert().values(
-            tenant_id=tenant,
-            id="pri_1",
-            kind="tool",
-            name=f"{slug}_own",
-            definition=b"{}",
-            handler=b"{}",
-            enabled=True,
-            version=1,
-            created_at=NOW,
-            updated_at=NOW,
-        )
-    )
-    await db.execute(due_work.insert().values(tenant_id=tenant, id="due_1", kind=f"{slug} work", due_at=NOW))
+async def faults_of(tenant: TenantId, db: AsyncSession, *, keys: Sequence[bytes] = (CHAIN_KEY,)) -> int:
+    """How many faults the tenant's trail has, read in parts."""
+    check = TrailCheck(keys)
+    last: Link | None = None
+    while part := await audit.links(tenant, db, after=last, limit=7):
+        check.follow(part)
+        last = part[-1]
+    return sum(chain.faults for chain in check.chains(None))

@@ -14,8 +14,24 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Policy
 from gateway.domain.requests import Credential
+from gateway.domain.watches import Sighting
+from gateway.domain.webhooks import SigningSecrets
 from gateway.errors import GatewayError
-from gateway.store import audit, due_work, keys, operations, policies, secrets, sources, tenants
+from gateway.store import (
+    audit,
+    credentials,
+    due_work,
+    keys,
+    operations,
+    policies,
+    primitives,
+    profiles,
+    secrets,
+    sources,
+    tenants,
+    watches,
+    webhooks,
+)
 from gateway.store.connect import connect_app, connect_owner
 from gateway.store.engine import Store
 from gateway.store.tables import metadata
@@ -29,7 +45,21 @@ from tests.integration.store.samples import (
 )
 from tests.support.servers import TestDatabase
 
-_MODULES = (audit, due_work, keys, operations, policies, secrets, sources, tenants)
+_MODULES = (
+    audit,
+    credentials,
+    due_work,
+    keys,
+    operations,
+    policies,
+    primitives,
+    profiles,
+    secrets,
+    sources,
+    tenants,
+    watches,
+    webhooks,
+)
 _VICTIM, _INTRUDER = "victim", "intruder"
 
 _Call = Callable[[TenantId, AsyncSession, Stored], Awaitable[object]]
@@ -38,10 +68,21 @@ _Call = Callable[[TenantId, AsyncSession, Stored], Awaitable[object]]
 _CALLS: Mapping[str, _Call] = {
     "audit.append_change": lambda t, db, v: append_change(t, db),
     "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
-    "audit.verify": lambda t, db, v: audit.verify(t, db, chain_keys=[b"another key"]),
+    "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
+    "credentials.insert": lambda t, db, v: credentials.insert(t, db, SEALER, v.credential, Credential(value="planted")),
+    "credentials.get": lambda t, db, v: credentials.get(t, db, v.credential.id),
+    "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
+    "credentials.count": lambda t, db, v: credentials.count(t, db),
+    "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
+    "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
+    "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),
+    "due_work.put": lambda t, db, v: due_work.put(t, db, v.due),
+    "due_work.move": lambda t, db, v: due_work.move(t, db, v.due.id, seen=NOW, to=NOW),
+    "due_work.remove": lambda t, db, v: due_work.remove(t, db, v.due.id),
     "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
+    "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, digest=b"intruder's"), db),
     "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),
     "operations.insert_all": lambda t, db, v: operations.insert_all(t, db, [make_operation(v.source.id, "planted")]),
@@ -49,8 +90,33 @@ _CALLS: Mapping[str, _Call] = {
     "operations.names": lambda t, db, v: operations.names(t, db),
     "operations.known_names": lambda t, db, v: operations.known_names(t, db, v.source.id),
     "operations.tools": lambda t, db, v: operations.tools(t, db),
+    "operations.load": lambda t, db, v: operations.load(t, db),
+    "operations.find": lambda t, db, v: operations.find(t, db, [v.source.name], [f"{_VICTIM}_tool"]),
+    "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
+    "operations.count": lambda t, db, v: operations.count(t, db),
+    "operations.page": lambda t, db, v: operations.page(t, db, after=None, limit=100),
+    "operations.get": lambda t, db, v: operations.get(t, db, f"{_VICTIM}_tool"),
+    "operations.levels": lambda t, db, v: operations.levels(t, db, [f"{_VICTIM}_tool"]),
     "policies.get": lambda t, db, v: policies.get(t, db),
     "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
+    "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),
+    "primitives.get": lambda t, db, v: primitives.get(t, db, v.primitive.family, v.primitive.id),
+    "primitives.page": lambda t, db, v: primitives.page(t, db, v.primitive.family, after=None, limit=100),
+    "primitives.load": lambda t, db, v: primitives.load(t, db),
+    "primitives.names": lambda t, db, v: primitives.names(t, db, v.primitive.family),
+    "primitives.tool_levels": lambda t, db, v: primitives.tool_levels(t, db),
+    "primitives.count": lambda t, db, v: primitives.count(t, db),
+    "primitives.users": lambda t, db, v: primitives.users(t, db, f"credential:{v.credential.name}"),
+    "primitives.save": lambda t, db, v: primitives.save(t, db, replace(v.primitive, handler=b"planted")),
+    "primitives.remove": lambda t, db, v: primitives.remove(t, db, v.primitive.id),
+    "profiles.insert": lambda t, db, v: profiles.insert(t, db, replace(v.profile, name="planted")),
+    "profiles.get": lambda t, db, v: profiles.get(t, db, v.profile.id),
+    "profiles.page": lambda t, db, v: profiles.page(t, db, after=None, limit=100),
+    "profiles.load": lambda t, db, v: profiles.load(t, db),
+    "profiles.count": lambda t, db, v: profiles.count(t, db),
+    "profiles.save": lambda t, db, v: profiles.save(t, db, replace(v.profile, description="planted")),
+    "profiles.remove": lambda t, db, v: profiles.remove(t, db, v.profile.id),
+    "secrets.tenant_key": lambda t, db, v: secrets.tenant_key(t, db, SEALER),
     "secrets.save": lambda t, db, v: secrets.save(
         t, db, SEALER, source=v.source.id, scheme="planted", credential=Credential(value="planted")
     ),
@@ -63,15 +129,32 @@ _CALLS: Mapping[str, _Call] = {
     "sources.save": lambda t, db, v: sources.save(replace(v.source, tenant=t, title="intruder's"), db),
     "sources.remove": lambda t, db, v: sources.remove(t, db, v.source.id),
     "sources.insert_version": lambda t, db, v: sources.insert_version(
-        t, db, source=v.source.id, number=2, document=b"", report=b""
+        t, db, source=v.source.id, number=2, content=sources.VersionContent(document=b"", report=b"")
     ),
     "sources.report": lambda t, db, v: sources.report(t, db, v.source.id, 1),
     "sources.document": lambda t, db, v: sources.document(t, db, v.source.id, 1),
+    "sources.outline": lambda t, db, v: sources.outline(t, db, v.source.id, 1),
+    "sources.queried": lambda t, db, v: sources.queried(t, db),
     "tenants.insert": lambda t, db, v: tenants.insert(replace(v.tenant, slug="planted"), db),
     "tenants.get": lambda t, db, v: tenants.get(v.tenant.id, db),
     "tenants.rename": lambda t, db, v: tenants.rename(v.tenant.id, db, "intruder's"),
     "tenants.remove": lambda t, db, v: tenants.remove(v.tenant.id, db),
     "tenants.advance": lambda t, db, v: tenants.advance(v.tenant.id, db),
+    "watches.insert": lambda t, db, v: watches.insert(t, db, replace(v.watch, uri="note://planted")),
+    "watches.get": lambda t, db, v: watches.get(t, db, v.watch.id),
+    "watches.page": lambda t, db, v: watches.page(t, db, after=None, limit=100),
+    "watches.count": lambda t, db, v: watches.count(t, db),
+    "watches.of_credential": lambda t, db, v: watches.of_credential(t, db, f"{_VICTIM} named"),
+    "watches.save": lambda t, db, v: watches.save(t, db, replace(v.watch, url="https://planted.example")),
+    "watches.note": lambda t, db, v: watches.note(t, db, v.watch.id, Sighting(fault="planted"), version=1),
+    "watches.remove": lambda t, db, v: watches.remove(t, db, v.watch.id),
+    "webhooks.insert": lambda t, db, v: webhooks.insert(t, db, SEALER, v.webhook, SigningSecrets(current="planted")),
+    "webhooks.get": lambda t, db, v: webhooks.get(t, db, v.webhook.id),
+    "webhooks.page": lambda t, db, v: webhooks.page(t, db, after=None, limit=100),
+    "webhooks.count": lambda t, db, v: webhooks.count(t, db),
+    "webhooks.open_secrets": lambda t, db, v: webhooks.open_secrets(t, db, SEALER, v.webhook.id, now=NOW),
+    "webhooks.save": lambda t, db, v: webhooks.save(t, db, SEALER, v.webhook, SigningSecrets(current="planted")),
+    "webhooks.remove": lambda t, db, v: webhooks.remove(t, db, v.webhook.id),
     "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
 }
 

@@ -1,0 +1,134 @@
+"""Outcomes that wait for the database somewhere else: how they are written there, and how they come back in order.
+
+Each keeps the id and the time it had, so that one which was stored after all, or is brought back twice, is one row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+import asyncpg
+import msgspec
+import structlog
+from anyio.abc import TaskGroup
+
+from gateway.domain.audit import CallRecord
+from gateway.errors import GatewayError
+from gateway.store.audit_chain import storable
+from gateway.store.audit_chains import APPEND, Chains
+from gateway.store.connect import Connection, connect_app
+from gateway.store.faults import AWAY
+
+log = structlog.get_logger(__name__)
+
+_PAUSE_S = 1.0
+_GROUP = 256
+_ROUND_S = 20.0
+_STORED = "select id from audit_entries where id = any($1::text[])"
+_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+class Overflow(Protocol):
+    """Where entries wait; what `keep` has returned for is durable."""
+
+    async def keep(self, entries: Sequence[bytes]) -> None:
+        """Have these wait, in this order, or raise Unavailable."""
+        ...
+
+    async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
+        """The oldest, each with its place; none while somebody else takes them out."""
+        ...
+
+    async def forget(self, places: Sequence[str]) -> None:
+        """These need not wait any more."""
+        ...
+
+
+class Entry(msgspec.Struct, array_like=True, frozen=True):
+    """One record with the id and the time that its row has or will have."""
+
+    id: str
+    at_us: int
+    record: CallRecord
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Entry).decode
+
+
+def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
+    """The record as it waits, with the id and the time of its row."""
+    tidy = replace(
+        record,
+        principal=storable(record.principal),
+        subject=storable(record.subject),
+        tool=storable(record.tool),
+        outcome=storable(record.outcome),
+        correlation_id=storable(record.correlation_id),
+    )
+    return _encode(Entry(row_id, at_us, tidy))
+
+
+class AuditDrain:
+    """Brings back what waits as soon as the database takes it; open it once per replica."""
+
+    def __init__(self, url: str, overflow: Overflow, *, chain_key: bytes, pause_s: float = _PAUSE_S) -> None:
+        self._url = url
+        self._overflow = overflow
+        self._chain_key = chain_key
+        self._pause_s = pause_s
+        self._tasks: TaskGroup | None = None
+        self.brought_back = 0
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._run)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(self._pause_s)
+            try:
+                if waiting := await self._overflow.peek(_GROUP):
+                    await self._bring_back(waiting)
+            except _AWAY as error:
+                log.debug("audit_not_brought_back", error=type(error).__name__)
+            except Exception:
+                log.exception("audit_not_brought_back")
+
+    async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
+        """Everything that waits, in groups on one connection and in chains of its own."""
+        connection = await connect_app(self._url)
+        try:
+            chains = Chains(self._chain_key)
+            while waiting:
+                with anyio.fail_after(_ROUND_S):
+                    await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
+                    await self._overflow.forget([place for place, _ in waiting])
+                self.brought_back += len(waiting)
+                log.info("audit_brought_back", entries=len(waiting))
+                waiting = await self._overflow.peek(_GROUP)
+        finally:
+            connection.terminate()
+
+    async def _store(self, connection: Connection, chains: Chains, entries: Sequence[Entry]) -> None:
+        stored: set[object] = set()
+        for tenant in {entry.record.tenant for entry in entries}:
+            await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
+            ids = [entry.id for entry in entries if entry.record.tenant == tenant]
+            stored |= {row["id"] for row in await connection.fetch(_STORED, ids)}
+        missing = {entry.id: entry for entry in entries if entry.id not in stored}
+        if missing:
+            rows = [(one.record, one.id, one.at_us) for one in missing.values()]
+            await connection.fetchval(APPEND, *chains.columns_of(rows))

@@ -1,0 +1,158 @@
+"""The credentials that handlers of a tenant's own name: sealed, written and applied, never shown again.
+
+Place, field and origins are bound to the sealed value: whoever changes them in the database has a value that does not
+open, and sends nothing anywhere.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.identifiers import CredentialId, TenantId
+from gateway.domain.requests import Credential, NamedCredential
+from gateway.errors import NotFound
+from gateway.store.sealing import Sealer
+from gateway.store.secrets import tenant_key
+from gateway.store.tables import credentials, data_keys
+
+_SHOWN = (
+    credentials.c.id,
+    credentials.c.name,
+    credentials.c.place,
+    credentials.c.field,
+    credentials.c.origins,
+    credentials.c.version,
+    credentials.c.created_at,
+    credentials.c.updated_at,
+)
+
+
+async def insert(
+    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
+) -> None:
+    """Add a credential.
+
+    Raises:
+        NameTaken: the tenant has one of this name.
+        NotFound: there is no such tenant.
+    """
+    sealed = await _seal(tenant, db, sealer, credential, secret)
+    place = {"tenant_id": tenant, "id": credential.id, "created_at": credential.created_at}
+    await db.execute(insert_into(credentials).values(**place, **sealed))
+
+
+async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> StoredCredential | None:
+    """The credential of this id or name without its secret; an id wins."""
+    is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
+    wanted = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _shown(row) if row else None
+
+
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[StoredCredential]:
+    """The tenant's credentials whose names follow `after`, in their order, without their secrets."""
+    wanted = _listed(tenant).order_by(credentials.c.name).limit(limit)
+    rows = await db.execute(wanted.where(credentials.c.name > after) if after is not None else wanted)
+    return [_shown(row) for row in rows.mappings()]
+
+
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many credentials the tenant has."""
+    counted = select(func.count()).select_from(credentials).where(credentials.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def open_named(tenant: TenantId, db: AsyncSession, sealer: Sealer, name: str) -> NamedCredential | None:
+    """The credential of this name with its secret, for the wire.
+
+    Raises:
+        SecretUnreadable: it was changed, or no configured key opens it.
+    """
+    wanted = select(*_SHOWN, credentials.c.sealed, data_keys.c.wrapped).join_from(credentials, data_keys, _of_key())
+    rows = await db.execute(wanted.where(credentials.c.tenant_id == tenant, credentials.c.name == name))
+    row = rows.mappings().one_or_none()
+    if row is None:
+        return None
+    found = _shown(row)
+    plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found))
+    secret = msgspec.json.decode(plain, type=_Plain)
+    return NamedCredential(
+        place=found.place.value,
+        credential=Credential(value=secret.value, username=secret.username),
+        origins=found.origins,
+        field=found.field,
+    )
+
+
+async def save(
+    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
+) -> None:
+    """Write a credential with a new secret; `version` is that of the credential as it now is.
+
+    Raises:
+        NotFound: the tenant has no such credential.
+    """
+    sealed = await _seal(tenant, db, sealer, credential, secret)
+    is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential.id)
+    done = await db.execute(update(credentials).where(*is_it).values(**sealed).returning(credentials.c.id))
+    if done.one_or_none() is None:
+        raise NotFound("There is no such credential.")
+
+
+async def remove(tenant: TenantId, db: AsyncSession, credential: CredentialId) -> bool:
+    """Forget a credential; says whether it was there."""
+    is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential)
+    return (await db.execute(delete(credentials).where(*is_it).returning(credentials.c.id))).one_or_none() is not None
+
+
+class _Plain(msgspec.Struct):
+    value: str
+    username: str | None = None
+
+
+async def _seal(
+    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
+) -> dict[str, object]:
+    key_id, wrapped = await tenant_key(tenant, db, sealer)
+    plain = msgspec.json.encode(_Plain(value=secret.value, username=secret.username))
+    return {
+        "name": credential.name,
+        "place": credential.place.value,
+        "field": credential.field,
+        "origins": list(credential.origins),
+        "version": credential.version,
+        "data_key_id": key_id,
+        "sealed": sealer.seal(tenant, wrapped, plain, *_bound(credential)),
+        "updated_at": credential.updated_at,
+    }
+
+
+def _bound(credential: StoredCredential) -> tuple[str, ...]:
+    """What a sealed value is good for."""
+    facts = (credential.name, str(credential.version), credential.place.value, credential.field)
+    return ("credential", credential.id, *facts, *credential.origins)
+
+
+def _listed(tenant: TenantId) -> Select[*tuple[object, ...]]:
+    return select(*_SHOWN).where(credentials.c.tenant_id == tenant)
+
+
+def _of_key() -> ColumnElement[bool]:
+    return and_(data_keys.c.tenant_id == credentials.c.tenant_id, data_keys.c.id == credentials.c.data_key_id)
+
+
+def _shown(row: RowMapping) -> StoredCredential:
+    return StoredCredential(
+        id=CredentialId(row["id"]),
+        name=row["name"],
+        place=Place(row["place"]),
+        field=row["field"],
+        origins=tuple(row["origins"]),
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

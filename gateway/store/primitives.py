@@ -1,0 +1,145 @@
+"""A tenant's own tools, resources, resource templates and prompts, as they are stored."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import RowMapping, Select, delete, func, literal, or_, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.errors import NotFound
+from gateway.store.tables import primitives
+
+
+async def insert(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> None:
+    """Add a primitive.
+
+    Raises:
+        NameTaken: the tenant has one of this family and name.
+        NotFound: there is no such tenant.
+    """
+    await db.execute(
+        insert_into(primitives).values(
+            tenant_id=tenant,
+            id=primitive.id,
+            kind=primitive.family.value,
+            version=primitive.version,
+            created_at=primitive.created_at,
+            **_facts(primitive),
+        )
+    )
+
+
+async def get(tenant: TenantId, db: AsyncSession, family: Family, name_or_id: str) -> Primitive | None:
+    """The primitive of this family and id or name; an id wins."""
+    is_named = or_(primitives.c.id == name_or_id, primitives.c.name == name_or_id)
+    wanted = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _primitive(row) if row else None
+
+
+async def page(
+    tenant: TenantId, db: AsyncSession, family: Family, *, after: str | None, limit: int
+) -> Sequence[Primitive]:
+    """The primitives of a family whose names follow `after`, in their order."""
+    wanted = _listed(tenant, family).order_by(primitives.c.name).limit(limit)
+    rows = await db.execute(wanted.where(primitives.c.name > after) if after is not None else wanted)
+    return [_primitive(row) for row in rows.mappings()]
+
+
+async def load(tenant: TenantId, db: AsyncSession) -> Sequence[Primitive]:
+    """All primitives of the tenant, sorted by family and name."""
+    wanted = select(primitives).where(primitives.c.tenant_id == tenant).order_by(primitives.c.kind, primitives.c.name)
+    return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
+
+
+async def names(tenant: TenantId, db: AsyncSession, family: Family) -> Mapping[str, PrimitiveId]:
+    """The names of a family and the id of each, in order of names."""
+    named = select(primitives.c.name, primitives.c.id).where(
+        primitives.c.tenant_id == tenant, primitives.c.kind == family.value
+    )
+    return {str(name): PrimitiveId(found) for name, found in await db.execute(named.order_by(primitives.c.name))}
+
+
+async def tool_levels(tenant: TenantId, db: AsyncSession) -> Sequence[Primitive]:
+    """Every tool of the tenant's own as far as its safety level goes: without its definition and handler."""
+    columns = [column for column in primitives.c if column.name not in {"definition", "handler"}]
+    nothing = [literal(b"").label("definition"), literal(b"").label("handler")]
+    wanted = select(*columns, *nothing).where(primitives.c.tenant_id == tenant, primitives.c.kind == Family.TOOL.value)
+    return [_primitive(row) for row in (await db.execute(wanted.order_by(primitives.c.name))).mappings()]
+
+
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many primitives of its own the tenant has, of all families."""
+    counted = select(func.count()).select_from(primitives).where(primitives.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def users(tenant: TenantId, db: AsyncSession, reference: str) -> Sequence[tuple[Family, str]]:
+    """Family and name of every primitive whose handler stands on this reference."""
+    wanted = select(primitives.c.kind, primitives.c.name).where(
+        primitives.c.tenant_id == tenant, primitives.c.refers.any_() == reference
+    )
+    rows = await db.execute(wanted.order_by(primitives.c.kind, primitives.c.name))
+    return [(Family(kind), str(name)) for kind, name in rows]
+
+
+async def save(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> None:
+    """Write a primitive as it now is, in its next version.
+
+    Raises:
+        NotFound: the tenant has no such primitive.
+        NameTaken: another one of the family has the name.
+    """
+    is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive.id)
+    written = update(primitives).where(*is_it).values(version=primitives.c.version + 1, **_facts(primitive))
+    if (await db.execute(written.returning(primitives.c.id))).one_or_none() is None:
+        raise NotFound("There is no such primitive.")
+
+
+async def remove(tenant: TenantId, db: AsyncSession, primitive: PrimitiveId) -> bool:
+    """Remove a primitive; says whether it was there."""
+    is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive)
+    gone = delete(primitives).where(*is_it).returning(primitives.c.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+def _listed(tenant: TenantId, family: Family) -> Select[*tuple[object, ...]]:
+    return select(primitives).where(primitives.c.tenant_id == tenant, primitives.c.kind == family.value)
+
+
+def _facts(primitive: Primitive) -> dict[str, object]:
+    return {
+        "name": primitive.name,
+        "definition": primitive.definition,
+        "handler": primitive.handler,
+        "safety": None if primitive.override is None else primitive.override.value,
+        "assessed": primitive.assessed.value,
+        "reasons": list(primitive.safety_reasons),
+        "refers": list(primitive.refers),
+        "enabled": primitive.enabled,
+        "updated_at": primitive.updated_at,
+    }
+
+
+def _primitive(row: RowMapping) -> Primitive:
+    assessed = Safety(row["assessed"])
+    override = None if row["safety"] is None else Safety(row["safety"])
+    return Primitive(
+        id=PrimitiveId(row["id"]),
+        family=Family(row["kind"]),
+        name=row["name"],
+        definition=row["definition"],
+        handler=row["handler"],
+        safety=override or assessed,
+        safety_reasons=tuple(row["reasons"]),
+        override=override,
+        assessed=assessed,
+        refers=tuple(row["refers"]),
+        enabled=row["enabled"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

@@ -1,0 +1,101 @@
+"""A tenant's profiles: named selections of its primitives, each with its rules as one JSON value."""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import RowMapping, delete, func, or_, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import ProfileId, TenantId
+from gateway.domain.profiles import Profile, Rule
+from gateway.errors import NotFound
+from gateway.store.tables import profiles
+
+
+class _Rules(msgspec.Struct, omit_defaults=True):
+    include: tuple[Rule, ...] = ()
+    exclude: tuple[Rule, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Rules).decode
+
+
+async def insert(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
+    """Add a profile.
+
+    Raises:
+        NameTaken: the tenant has a profile of this name.
+        NotFound: there is no such tenant.
+    """
+    added = insert_into(profiles).values(
+        tenant_id=tenant, id=profile.id, version=profile.version, created_at=func.now(), **_facts(profile)
+    )
+    await db.execute(added)
+
+
+async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Profile | None:
+    """The profile of this id or name; an id wins."""
+    wanted = select(profiles).where(
+        profiles.c.tenant_id == tenant, or_(profiles.c.id == name_or_id, profiles.c.name == name_or_id)
+    )
+    row = (await db.execute(wanted.order_by((profiles.c.id == name_or_id).desc()).limit(1))).mappings().one_or_none()
+    return _profile(row) if row else None
+
+
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Profile]:
+    """The tenant's profiles whose names follow `after`, in their order."""
+    wanted = select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name).limit(limit)
+    rows = await db.execute(wanted.where(profiles.c.name > after) if after is not None else wanted)
+    return [_profile(row) for row in rows.mappings()]
+
+
+async def load(tenant: TenantId, db: AsyncSession) -> Sequence[Profile]:
+    """All profiles of the tenant, sorted by name."""
+    rows = await db.execute(select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name))
+    return [_profile(row) for row in rows.mappings()]
+
+
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many profiles the tenant has."""
+    counted = select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def save(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
+    """Write a profile as it now is, in its next version.
+
+    Raises:
+        NotFound: the tenant has no such profile.
+    """
+    is_it = (profiles.c.tenant_id == tenant, profiles.c.id == profile.id)
+    written = update(profiles).where(*is_it).values(version=profiles.c.version + 1, **_facts(profile))
+    if (await db.execute(written.returning(profiles.c.id))).one_or_none() is None:
+        raise NotFound("There is no such profile.")
+
+
+async def remove(tenant: TenantId, db: AsyncSession, profile: ProfileId) -> bool:
+    """Remove a profile; says whether it was there."""
+    gone = delete(profiles).where(profiles.c.tenant_id == tenant, profiles.c.id == profile).returning(profiles.c.id)
+    return (await db.execute(gone)).one_or_none() is not None
+
+
+def _facts(profile: Profile) -> dict[str, object]:
+    return {
+        "name": profile.name,
+        "description": profile.description,
+        "rules": msgspec.json.encode(_Rules(include=profile.include, exclude=profile.exclude)),
+        "updated_at": func.now(),
+    }
+
+
+def _profile(row: RowMapping) -> Profile:
+    rules = _decode(row["rules"])
+    return Profile(
+        id=ProfileId(row["id"]),
+        name=row["name"],
+        description=row["description"],
+        include=rules.include,
+        exclude=rules.exclude,
+        version=row["version"],
+    )

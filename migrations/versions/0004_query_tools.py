@@ -1,0 +1,15 @@
+"""What the query tools know of a document, beside the version it was made from.
+
+Only adds: code of 0003 works on this schema.
+"""
+
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.get_bind().exec_driver_sql("alter table source_versions add column outline bytea")

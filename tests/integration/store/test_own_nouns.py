@@ -1,0 +1,209 @@
+"""Primitives, profiles and named credentials in the database: what goes in comes out, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from gateway.domain.identifiers import TenantId, new_primitive_id
+from gateway.domain.policy import Policy, Safety
+from gateway.domain.primitives import Family
+from gateway.domain.requests import Credential
+from gateway.errors import NameTaken, NotFound, SecretUnreadable
+from gateway.store import credentials, keys, operations, policies, primitives, profiles, tenants
+from gateway.store.engine import Store
+from tests.integration.store.samples import (
+    SEALER,
+    make_credential,
+    make_key,
+    make_operation,
+    make_primitive,
+    make_profile,
+    make_tenant,
+    store_everything,
+)
+from tests.support.servers import TestDatabase, execute
+
+LONGEST_URI = "docs://" + "x" * 2041
+
+
+@pytest.fixture
+async def acme(store: Store) -> TenantId:
+    """A tenant with nothing in it."""
+    tenant = make_tenant()
+    async with store.transaction(tenant.id) as db:
+        await tenants.insert(tenant, db)
+    return tenant.id
+
+
+async def test_a_primitive_comes_back_as_it_went_in(store: Store, acme: TenantId) -> None:
+    """Ours: definition and handler byte for byte, levels, reasons and references (PRG-3)."""
+    made = replace(
+        make_primitive("say", refers=("tool:a", "credential:b")),
+        override=Safety.DANGEROUS,
+        safety=Safety.DANGEROUS,
+        enabled=False,
+    )
+    async with store.transaction(acme) as db:
+        await primitives.insert(acme, db, made)
+        assert await primitives.get(acme, db, Family.TOOL, "say") == made
+        assert await primitives.get(acme, db, Family.TOOL, made.id) == made
+        assert await primitives.get(acme, db, Family.PROMPT, "say") is None
+        assert await primitives.users(acme, db, "credential:b") == [(Family.TOOL, "say")]
+        assert await primitives.users(acme, db, "credential:c") == []
+        [bare] = await primitives.tool_levels(acme, db)
+        assert bare == replace(made, definition=b"", handler=b"")
+
+
+async def test_a_saved_primitive_is_its_next_version(store: Store, acme: TenantId) -> None:
+    """Ours: every write is another version, and a name can change (ADM-1)."""
+    made = make_primitive("say")
+    async with store.transaction(acme) as db:
+        await primitives.insert(acme, db, made)
+        await primitives.save(acme, db, replace(made, name="tell"))
+        assert await primitives.get(acme, db, Family.TOOL, made.id) == replace(made, name="tell", version=2)
+        assert await primitives.remove(acme, db, made.id)
+        assert not await primitives.remove(acme, db, made.id)
+        with pytest.raises(NotFound):
+            await primitives.save(acme, db, made)
+
+
+async def test_a_name_is_there_once_in_a_family(store: Store, acme: TenantId) -> None:
+    """Ours: the database itself keeps names apart, of the longest kind too (PRG-4)."""
+    made = make_primitive(LONGEST_URI, family=Family.RESOURCE)
+    async with store.transaction(acme) as db:
+        await primitives.insert(acme, db, made)
+        await primitives.insert(acme, db, make_primitive(LONGEST_URI, family=Family.TEMPLATE))
+        with pytest.raises(NameTaken):
+            await primitives.insert(acme, db, replace(made, id=new_primitive_id("res")))
+
+
+async def test_lists_are_in_parts_by_name_whatever_the_locale(store: Store, acme: TenantId) -> None:
+    """Ours: names are compared by their bytes, so every replica and cursor agrees (RES-3)."""
+    async with store.transaction(acme) as db:
+        for name in ("b", "A", "a", "Z", "ä"):
+            await primitives.insert(acme, db, make_primitive(name))
+            await profiles.insert(acme, db, make_profile(name))
+        first = await primitives.page(acme, db, Family.TOOL, after=None, limit=3)
+        second = await primitives.page(acme, db, Family.TOOL, after=first[-1].name, limit=3)
+        assert [one.name for one in (*first, *second)] == ["A", "Z", "a", "b", "ä"]
+        assert list(await primitives.names(acme, db, Family.TOOL)) == ["A", "Z", "a", "b", "ä"]
+        assert [one.name for one in await profiles.page(acme, db, after="Z", limit=9)] == ["a", "b", "ä"]
+        assert (await primitives.count(acme, db), await profiles.count(acme, db)) == (5, 5)
+
+
+async def test_a_profile_comes_back_as_it_went_in(store: Store, acme: TenantId) -> None:
+    """Ours: rules are stored whole (CAP-1)."""
+    made = make_profile("small")
+    async with store.transaction(acme) as db:
+        await profiles.insert(acme, db, made)
+        assert await profiles.get(acme, db, "small") == await profiles.get(acme, db, made.id) == made
+        await profiles.save(acme, db, replace(made, exclude=(), description=""))
+        assert await profiles.load(acme, db) == [replace(made, exclude=(), description="", version=2)]
+        with pytest.raises(NameTaken):
+            await profiles.insert(acme, db, replace(make_profile("small")))
+
+
+async def test_only_keys_that_can_be_used_hold_a_profile(store: Store, acme: TenantId) -> None:
+    """Ours: a revoked key is no reason to keep a profile."""
+    bound = replace(make_key(acme), profile="small")
+    async with store.transaction(acme) as db:
+        await keys.insert(bound, db)
+        await keys.insert(make_key(acme), db)
+        assert await keys.bound_to(acme, db, "small") == [bound.id]
+        await keys.save(replace(bound, revoked_at=bound.created_at), db)
+        assert await keys.bound_to(acme, db, "small") == []
+
+
+async def test_a_credential_opens_only_as_it_was_sealed(store: Store, database: TestDatabase, acme: TenantId) -> None:
+    """Ours: whoever changes where a secret goes, in the database itself, has a secret that does not open (TEN-4)."""
+    made, secret = make_credential("token"), Credential(value="s3cr3t", username="u")
+    async with store.transaction(acme) as db:
+        await credentials.insert(acme, db, SEALER, made, secret)
+        assert await credentials.get(acme, db, "token") == made
+        opened = await credentials.open_named(acme, db, SEALER, "token")
+    assert opened is not None
+    assert (opened.credential, opened.place, opened.field) == (secret, "header", "X-Key")
+    assert opened.origins == made.origins
+    for change in (
+        "origins = array['https://evil.example']",
+        "field = 'X-Other'",
+        "place = 'query'",
+        "name = 'other'",
+        "version = 2",
+    ):
+        column = change.split(" ")[0]
+        await execute(database.superuser_url, f"create table kept as select {column} as it from credentials")
+        await execute(database.superuser_url, f"update credentials set {change}")
+        async with store.transaction(acme) as db:
+            with pytest.raises(SecretUnreadable):
+                await credentials.open_named(acme, db, SEALER, "other" if column == "name" else "token")
+        await execute(
+            database.superuser_url, f"update credentials set {column} = (select it from kept); drop table kept"
+        )
+    async with store.transaction(acme) as db:
+        assert await credentials.open_named(acme, db, SEALER, "token") == opened
+
+
+async def test_a_replaced_credential_has_the_new_secret_only(store: Store, acme: TenantId) -> None:
+    """Ours: the old value is gone with the write (TEN-4)."""
+    made = make_credential("token")
+    async with store.transaction(acme) as db:
+        await credentials.insert(acme, db, SEALER, made, Credential(value="old"))
+        await credentials.save(
+            acme, db, SEALER, replace(made, version=2, origins=("https://b.example",)), Credential(value="new")
+        )
+        opened = await credentials.open_named(acme, db, SEALER, "token")
+        assert opened is not None
+        assert (opened.credential.value, opened.origins) == ("new", ("https://b.example",))
+        assert await credentials.remove(acme, db, made.id)
+        assert await credentials.open_named(acme, db, SEALER, "token") is None
+
+
+async def test_a_tenant_goes_with_all_of_its_own(store: Store, acme: TenantId) -> None:
+    """Ours: removing a tenant removes its primitives, profiles and credentials, sealed values first or last (TEN-1)."""
+    stored = await store_everything(store, "victim")
+    async with store.transaction(stored.tenant.id) as db:
+        assert await tenants.remove(stored.tenant.id, db)
+    async with store.transaction(stored.tenant.id) as db:
+        assert await primitives.load(stored.tenant.id, db) == []
+        assert await credentials.page(stored.tenant.id, db, after=None, limit=9) == []
+
+
+async def test_operations_are_found_by_all_their_names(store: Store) -> None:
+    """Ours: by operationId, identity and tool name, with their tags, within the named source (PRG-3)."""
+    stored = await store_everything(store, "acme")
+    tenant, source = stored.tenant.id, stored.source
+    tagged = replace(make_operation(source.id, "tagged"), operation_id="getIt", tags=("a", "b c"))
+    async with store.transaction(tenant) as db:
+        await operations.insert_all(tenant, db, [tagged])
+        for key in ("getIt", "GET /tagged", "tagged"):
+            [found] = await operations.find(tenant, db, [source.name], [key])
+            assert (found.tool.name, found.operation_id, found.is_listed) == ("tagged", "getIt", True)
+            assert found.tool.tags == ("a", "b c")
+        assert await operations.find(tenant, db, ["other"], ["getIt"]) == []
+        assert await operations.owner(tenant, db, "tagged") == source.name
+        assert await operations.levels(tenant, db, ["tagged", "none"]) == {"tagged": Safety.SAFE}
+
+
+async def test_a_policy_keeps_its_origins(store: Store, acme: TenantId) -> None:
+    """Ours: none allowed and any allowed are different things."""
+    for origins in (("https://a.example",), (), None):
+        async with store.transaction(acme) as db:
+            await policies.save(acme, db, Policy(http_origins=origins))
+            assert (await policies.get(acme, db)).http_origins == origins
+
+
+async def test_reading_sees_one_moment(store: Store, acme: TenantId) -> None:
+    """Ours: what is committed between two queries of a snapshot is in neither of them."""
+    async with store.reading(acme) as reading:
+        assert await primitives.count(acme, reading) == 0
+        async with store.transaction(acme) as db:
+            await primitives.insert(acme, db, make_primitive("late"))
+        assert await primitives.load(acme, reading) == []
+    async with store.reading(acme) as reading:
+        assert await primitives.count(acme, reading) == 1
+    async with store.transaction(acme) as db:  # the level does not stay with the connection
+        before = await primitives.count(acme, db)
+        async with store.transaction(acme) as other:
+            await primitives.insert(acme, other, make_primitive("later"))
+        assert await primitives.count(acme, db) == before + 1
