@@ -1,11 +1,16 @@
-"""The audit trail of a tenant, as it is read."""
+"""The audit trail of a tenant, as it is read, and whether it is as it was written."""
 
 from collections.abc import Sequence
 
 from gateway.catalog.catalog import Catalog
-from gateway.domain.audit import AuditEntry, AuditFilter
+from gateway.domain.audit import AuditEntry, AuditFilter, Chain
 from gateway.domain.identifiers import TenantId
-from gateway.store import audit
+from gateway.store import audit, tenants
+from gateway.store.audit_chain import Link
+from gateway.store.audit_check import TrailCheck
+
+_AT_ONCE = 500
+"""Entries that are read, and verified, before others get their turn."""
 
 
 async def page_entries(
@@ -19,3 +24,25 @@ async def page_entries(
 def position_of(entry: AuditEntry) -> str:
     """Where the entry stands in the trail; ids rise with time."""
     return entry.id
+
+
+async def verify_trail(tenant: TenantId, catalog: Catalog) -> Sequence[Chain]:
+    """The chains of the tenant's trail, each with the first fault that was found.
+
+    What is written meanwhile is verified too; no transaction lasts longer than one part.
+
+    Raises:
+        LimitExceeded: too many trails are being verified.
+    """
+    async with catalog.verifying.place(tenant):
+        check = TrailCheck(catalog.sealer.derive_all("audit"))
+        async with catalog.store.transaction(tenant) as db:
+            revision = await tenants.revision(tenant, db)
+        last: Link | None = None
+        while True:
+            async with catalog.store.transaction(tenant) as db:
+                part = await audit.links(tenant, db, after=last, limit=_AT_ONCE)
+            check.follow(part)
+            if len(part) < _AT_ONCE:
+                return check.chains(revision)
+            last = part[-1]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import anyio
 import structlog
 
+from gateway.catalog.code import CodeCatalog
+from gateway.catalog.turns import Bounds, Turns
 from gateway.catalog.workers import Workers
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import TenantId
@@ -50,6 +52,10 @@ class Catalog:
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
     workers: Workers = field(default_factory=Workers)
+    verifying: Turns = field(default_factory=lambda: Turns(Bounds()))
+    """Who may verify an audit trail, which takes long when the trail is."""
+    code: CodeCatalog | None = None
+    """What code adds to tenants' catalogs."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.workers import Archive
+from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge
 from gateway.openapi.compile import ImportOptions
@@ -41,7 +42,7 @@ class Content:
     archive: Archive | None = None
 
 
-async def read_content(catalog: Catalog, origin: Origin) -> Content:
+async def read_content(tenant: TenantId, catalog: Catalog, origin: Origin) -> Content:
     """The document or archive that was sent, or the document that stands at the URL.
 
     Raises:
@@ -51,7 +52,7 @@ async def read_content(catalog: Catalog, origin: Origin) -> Content:
     if origin.archive is not None:
         return Content(archive=origin.archive)
     if origin.url is not None:
-        fetched = await fetch_document(catalog.upstream, origin.url, limit=catalog.document_limit)
+        fetched = await fetch_document(catalog.upstream, origin.url, limit=catalog.document_limit, tenant=tenant)
         return Content(document=fetched, url=origin.url)
     raw = await anyio.to_thread.run_sync(_encode, origin.document)
     if len(raw) > catalog.document_limit:
@@ -59,15 +60,19 @@ async def read_content(catalog: Catalog, origin: Origin) -> Content:
     return Content(document=raw)
 
 
-async def compile_source(catalog: Catalog, content: Content, options: ImportOptions) -> tuple[Content, Compilation]:
+async def compile_source(
+    tenant: TenantId, catalog: Catalog, content: Content, options: ImportOptions
+) -> tuple[Content, Compilation]:
     """What an import takes from the document, and the document itself: of an archive, the one its files make.
 
     Raises:
         InvalidDocument: it cannot be read; a fault says where.
         DocumentTooLarge: it is beyond the limits of documents, or of what reading one may take.
+        LimitExceeded: too many documents wait to be read.
     """
     archive = content.archive
-    compiled = await catalog.workers.compile(content.document if archive is None else archive, options)
+    document = content.document if archive is None else archive
+    compiled = await catalog.workers.compile(document, options, tenant=tenant)
     if compiled.bundle is not None:
         content = replace(content, document=compiled.bundle, archive=None)
     return content, compiled.compilation

@@ -12,7 +12,7 @@ from gateway.catalog.workers import Archive
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.requests import Credential
 from gateway.domain.sources import Compilation, Exposure, ImportReport, Source, Status, StoredOperation
-from gateway.errors import Fault, InvalidBody, NotYetSupported
+from gateway.errors import Fault, InvalidBody
 
 _MAX_TITLE = 300
 
@@ -61,6 +61,7 @@ def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[St
             definition=compiled.definition,
             plan=msgspec.json.encode(compiled.plan),
             safety=compiled.safety,
+            tags=tuple(_clean(tag) for tag in compiled.tags),
         )
         for compiled in compilation.operations
     ]
@@ -106,17 +107,6 @@ def succeed_source(current: Source, ready: PreparedImport) -> Source:
 def draft_of(source: Source) -> SourceDraft:
     """What is wanted of a source as it is, to be revised."""
     return SourceDraft(name=source.name, base_url=source.base_url, prefix=source.prefix, expose=source.expose)
-
-
-def check_exposure(draft: SourceDraft) -> None:
-    """Nothing, when the source is exposed in a way that exists.
-
-    Raises:
-        NotYetSupported: it is not.
-    """
-    if draft.expose is not Exposure.TOOLS:
-        fault = Fault(pointer="/expose", reason=f"{draft.expose} does not exist yet; allowed: tools")
-        raise NotYetSupported(f"expose: {fault.reason}", faults=[fault])
 
 
 def check_credentials(credentials: Mapping[str, Credential], compilation: Compilation) -> None:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.checking import check_room, code_of
 from gateway.catalog.compiling import Content, compile_source, read_content
 from gateway.catalog.destinations import check_destinations, stored_origins
 from gateway.catalog.drafts import (
     PreparedImport,
     SourceDraft,
     check_credentials,
-    check_exposure,
     clean_report,
     compose_source,
     detail_of,
@@ -30,8 +30,9 @@ from gateway.catalog.sources import find_source
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.policy import Policy
-from gateway.domain.sources import Compilation, ImportReport, Source
-from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken
+from gateway.domain.primitives import Family
+from gateway.domain.sources import Compilation, Exposure, ImportReport, Source
+from gateway.errors import Conflict, NameConflict, NameTaken
 from gateway.openapi.compile import ImportOptions
 from gateway.store import operations, policies, secrets, sources
 from gateway.store.engine import Db
@@ -59,17 +60,16 @@ async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, 
         LimitExceeded: the tenant may not have so many tools.
         FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
     """
-    check_exposure(draft)
-    content = await read_content(catalog, draft.origin)
-    ready = await _compile(catalog, draft, content, known_names={}, source=new_source_id())
+    content = await read_content(tenant, catalog, draft.origin)
+    ready = await _compile(tenant, catalog, draft, content, known_names={}, source=new_source_id())
     if draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
             await _refuse_source_name(tenant, db, draft.name)
-            return Imported(source=None, report=await _check(tenant, db, ready, own=None))
+            return Imported(source=None, report=await _check(tenant, catalog, db, ready, own=None))
     entry = Change(action="source.create", target=draft.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_source_name(tenant, db, draft.name)
-        report = await _check(tenant, db, ready, own=None)
+        report = await _check(tenant, catalog, db, ready, own=None)
         source = compose_source(tenant, ready)
         await sources.insert(source, db)
         await _store(tenant, catalog, ready, source, report, db=db)
@@ -99,29 +99,27 @@ async def update_source(
         names = await operations.known_names(tenant, db, current.id)
         stored = await sources.document(tenant, db, current.id, current.active_version)
     draft = revise(draft_of(current))
-    check_exposure(draft)
     content = Content(document=stored or b"", url=current.url)
     if not draft.origin.is_stored:
-        content = await read_content(catalog, draft.origin)
+        content = await read_content(tenant, catalog, draft.origin)
     kept: Mapping[str, str] = names if draft.prefix == current.prefix else {}
-    ready = await _compile(catalog, draft, content, known_names=kept, source=current.id)
+    ready = await _compile(tenant, catalog, draft, content, known_names=kept, source=current.id)
     return await _replace(tenant, catalog, ready, current, by=by)
 
 
 async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, seen: Source, *, by: Author) -> Imported:
     if ready.draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
-            return Imported(source=None, report=await _check(tenant, db, ready, own=seen))
+            return Imported(source=None, report=await _check(tenant, catalog, db, ready, own=seen))
     entry = Change(action="source.update", target=seen.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, seen.id)
         if current.version != seen.version:
             raise Conflict("the source was changed at the same time; read it again")
         if ready.draft.credentials is None:
-            check_destinations(
-                current, stored_origins(await operations.tools(tenant, db), current.id), ready.compilation
-            )
-        report = await _check(tenant, db, ready, own=current)
+            tools = [loaded.tool for loaded in await operations.load(tenant, db)]  # also those that are only queried
+            check_destinations(current, stored_origins(tools, current.id), ready.compilation)
+        report = await _check(tenant, catalog, db, ready, own=current)
         source = succeed_source(current, ready)
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
@@ -131,25 +129,39 @@ async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, se
 
 
 async def _compile(
-    catalog: Catalog, draft: SourceDraft, content: Content, *, known_names: Mapping[str, str], source: SourceId
+    tenant: TenantId,
+    catalog: Catalog,
+    draft: SourceDraft,
+    content: Content,
+    *,
+    known_names: Mapping[str, str],
+    source: SourceId,
 ) -> PreparedImport:
     options = ImportOptions(
-        base_url=draft.base_url, prefix=draft.prefix, document_url=content.url, known_names=known_names
+        base_url=draft.base_url,
+        prefix=draft.prefix,
+        document_url=content.url,
+        known_names=known_names,
+        outline=draft.expose is not Exposure.TOOLS,
     )
-    content, compilation = await compile_source(catalog, content, options)
+    content, compilation = await compile_source(tenant, catalog, content, options)
     check_credentials(draft.credentials or {}, compilation)
     stored = await anyio.to_thread.run_sync(encode_operations, source, compilation)
     return PreparedImport(draft=draft, content=content, compilation=compilation, source=source, operations=stored)
 
 
-async def _check(tenant: TenantId, db: Db, ready: PreparedImport, *, own: Source | None) -> ImportReport:
+async def _check(
+    tenant: TenantId, catalog: Catalog, db: Db, ready: PreparedImport, *, own: Source | None
+) -> ImportReport:
     """The report, once nothing that is stored stands against the import."""
-    owners = await operations.names(tenant, db)
-    if own is not None:
-        owners = {name: owner for name, owner in owners.items() if owner != f"{_OWN_ORIGIN}{own.name}"}
+    stored = await operations.names(tenant, db)
+    mine = f"{_OWN_ORIGIN}{own.name}" if own is not None else ""
+    owners = {name: owner for name, owner in stored.items() if owner != mine}
+    added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
     policy = await policies.get(tenant, db)
-    refuse_taken(ready.compilation, owners, source=ready.draft.name)
-    _check_room(policy, len(owners), len(ready.compilation.operations))
+    refuse_taken(ready.compilation, added | owners, source=ready.draft.name)
+    freed = len(stored) - len(owners)
+    await check_room(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
     return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
 
 
@@ -165,8 +177,11 @@ async def _store(
         db,
         source=source.id,
         number=source.active_version,
-        document=ready.content.document,
-        report=await anyio.to_thread.run_sync(encode_report, report),
+        content=sources.VersionContent(
+            document=ready.content.document,
+            report=await anyio.to_thread.run_sync(encode_report, report),
+            outline=ready.compilation.outline or None,
+        ),
     )
     for start in range(0, len(ready.operations), _ROWS_AT_ONCE):
         await operations.insert_all(tenant, db, ready.operations[start : start + _ROWS_AT_ONCE])
@@ -181,9 +196,3 @@ async def _refuse_source_name(tenant: TenantId, db: Db, name: str) -> None:
     if await sources.get(tenant, db, name) is not None:
         conflict = NameConflict(name=name, owner=f"{_OWN_ORIGIN}{name}")
         raise NameTaken(f"there is a source {name} already", conflicts=[conflict])
-
-
-def _check_room(policy: Policy, others: int, wanted: int) -> None:
-    allowed = policy.limits.primitives
-    if others + wanted > allowed:
-        raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")

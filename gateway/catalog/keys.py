@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gateway.catalog.catalog import Author, Catalog, Change, announce, change
+from gateway.catalog.profiles import exists
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, MintedKey, Scope, mint_key
-from gateway.errors import Conflict, Fault, InvalidBody, NotFound, NotYetSupported
+from gateway.errors import Conflict, Fault, InvalidBody, NotFound, ReferenceMissing
 from gateway.store import keys
 from gateway.store.engine import Db
-
-_DEFAULT_PROFILE = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,7 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
 
     Raises:
         InvalidBody: the scopes exclude each other, or it would have ended already.
-        NotYetSupported: it is bound to a profile other than `default`.
+        ReferenceMissing: the tenant has no such profile.
         NotFound: the tenant is gone.
     """
     _check_draft(draft)
@@ -53,6 +52,7 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
     )
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
     async with change(tenant, catalog, Change(action="key.create", target=key.id, detail=detail), by=by) as db:
+        await _check_profile(tenant, db, draft.profile)
         await keys.insert(key, db)
     return key, minted
 
@@ -144,7 +144,7 @@ async def delete_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Auth
     async with change(tenant, catalog, Change(action="key.delete", target=key), by=by) as db:
         check_version(await _get(tenant, db, key), expected)
         await keys.remove(tenant, db, key)
-    await announce(catalog, KeyChanged(tenant=tenant, key=key))
+    await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=True))
 
 
 async def _save(
@@ -163,7 +163,7 @@ async def _save(
         revised = revise(current)
         await keys.save(revised, db)
         saved = await _get(tenant, db, key)
-    await announce(catalog, KeyChanged(tenant=tenant, key=key))
+    await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=saved.revoked_at is not None))
     return saved
 
 
@@ -178,10 +178,13 @@ def _check_draft(draft: KeyDraft) -> None:
     if draft.scopes >= {Scope.MCP, Scope.APPROVE}:
         fault = Fault(pointer="/scopes", reason="mcp and approve exclude each other: nobody approves own calls")
         raise InvalidBody(f"scopes: {fault.reason}", faults=[fault])
-    if draft.profile not in {None, _DEFAULT_PROFILE}:
-        fault = Fault(pointer="/profile", reason="profiles other than default do not exist yet")
-        raise NotYetSupported(f"profile: {fault.reason}", faults=[fault])
     _check_end(draft.expires_at)
+
+
+async def _check_profile(tenant: TenantId, db: Db, profile: str | None) -> None:
+    if profile is not None and not await exists(tenant, db, profile):
+        fault = Fault(pointer="/profile", reason="the tenant has no such profile")
+        raise ReferenceMissing(f"profile: {fault.reason}", faults=[fault])
 
 
 def _check_end(expires_at: datetime | None) -> None:

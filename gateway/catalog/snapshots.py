@@ -8,15 +8,22 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
+import anyio.to_thread
 import structlog
 
+from gateway.catalog.code import CodeCatalog, primitives_for
+from gateway.catalog.composing import compose
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Policy
+from gateway.domain.primitives import Primitive
+from gateway.domain.profiles import Profile
+from gateway.domain.queries import QueriedSource
 from gateway.domain.tools import Tool
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import operations, policies, tenants
+from gateway.store import operations, policies, primitives, profiles, sources, tenants
 from gateway.store.engine import Store
 
 log = structlog.get_logger(__name__)
@@ -27,14 +34,39 @@ _STALE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One tenant's catalog at one revision; never changes."""
+    """One tenant's catalog at one revision; never changes.
+
+    Every family is sorted by name and holds what clients can have: what is stored and enabled, and what code adds.
+    """
 
     tenant: TenantId
     revision: int
     policy: Policy
     tools: tuple[Tool, ...]
-    """Sorted by name."""
     by_name: Mapping[str, Tool]
+    slug: str = ""
+    resources: tuple[Primitive, ...] = ()
+    templates: tuple[Primitive, ...] = ()
+    prompts: tuple[Primitive, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    code: int = 0
+    """The generation of what code registered."""
+    http_origins: frozenset[str] | None = None
+    """The only origins that declared `http` handlers may call; None: any that the gateway may dial."""
+    operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
+    """The operations of every source, also of those that are only queried, by name of the source and each name."""
+
+    queried: tuple[QueriedSource, ...] = ()
+    """The sources that the query tools show, sorted by name."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Newer snapshots of a tenant are greater."""
+        return self.revision, self.code
+
+    def operation(self, source: str, key: str) -> Tool | None:
+        """The operation of a source by its operationId, its `METHOD path` or its tool name."""
+        return self.operations.get(source, {}).get(key)
 
 
 @dataclass(slots=True)
@@ -53,10 +85,12 @@ class _Entry:
 class Snapshots:
     """The snapshots of this replica, one per tenant, least recently used dropped first."""
 
-    def __init__(self, store: Store, *, capacity: int = 256) -> None:
+    def __init__(self, store: Store, *, code: CodeCatalog | None = None, capacity: int = 256) -> None:
         self._store = store
+        self._code = code
         self._capacity = capacity
         self._entries: OrderedDict[TenantId, _Entry] = OrderedDict()
+        self.loaded = 0
 
     async def latest(self, tenant: TenantId) -> Snapshot:
         """The newest snapshot there is reason to know of.
@@ -72,7 +106,7 @@ class Snapshots:
                 self._entries.popitem(last=False)
         else:
             self._entries.move_to_end(tenant)
-        return _current(entry) or await self._renew(tenant, entry)
+        return _current(entry, self._generation) or await self._renew(tenant, entry)
 
     def note(self, tenant: TenantId, revision: int) -> None:
         """A revision of the tenant's catalog was heard of; older ones are ignored."""
@@ -112,7 +146,7 @@ class Snapshots:
     async def _renew(self, tenant: TenantId, entry: _Entry) -> Snapshot:
         failures = entry.failures
         async with entry.loading:
-            if (current := _current(entry)) is not None:
+            if (current := _current(entry, self._generation)) is not None:
                 return current
             if failures != entry.failures:  # it failed while we waited; the next to ask tries again
                 return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
@@ -130,27 +164,55 @@ class Snapshots:
             return fresh
 
     async def _load(self, tenant: TenantId, known: Snapshot | None) -> Snapshot:
-        async with self._store.transaction(tenant) as db:
+        code = self._generation  # before what it stands for: what is registered meanwhile is loaded again
+        async with self._store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)
             if revision is None:
                 raise NotFound("no such tenant")
-            if known is not None and known.revision == revision:
+            if known is not None and (known.revision, known.code) == (revision, code):
                 return known
-            tools = tuple(await operations.tools(tenant, db))
+            found = await tenants.get(tenant, db)
             policy = await policies.get(tenant, db)
-        log.info("snapshot_loaded", tenant_id=tenant, revision=revision, tools=len(tools))
+            imported = await operations.load(tenant, db)
+            own = await primitives.load(tenant, db)
+            selections = await profiles.load(tenant, db)
+            queried = await sources.queried(tenant, db)
+        slug = "" if found is None else found.slug
+        added = primitives_for(self._code, slug)
+        composed = await anyio.to_thread.run_sync(partial(compose, imported, own, added, with_queries=bool(queried)))
+        for primitive in composed.hidden:
+            log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
+        self.loaded += 1
+        log.info("snapshot_loaded", tenant_id=tenant, revision=revision, code=code, tools=len(composed.tools))
         return Snapshot(
-            tenant=tenant, revision=revision, policy=policy, tools=tools, by_name={tool.name: tool for tool in tools}
+            tenant=tenant,
+            revision=revision,
+            policy=policy,
+            tools=composed.tools,
+            by_name={tool.name: tool for tool in composed.tools},
+            slug=slug,
+            resources=composed.resources,
+            templates=composed.templates,
+            prompts=composed.prompts,
+            profiles={profile.name: profile for profile in selections},
+            code=code,
+            http_origins=None if policy.http_origins is None else frozenset(policy.http_origins),
+            operations=composed.operations,
+            queried=tuple(queried),
         )
 
+    @property
+    def _generation(self) -> int:
+        return 0 if self._code is None else self._code.generation
 
-def _current(entry: _Entry) -> Snapshot | None:
-    """The kept snapshot, if there is no reason to ask the database."""
+
+def _current(entry: _Entry, code: int) -> Snapshot | None:
+    """The kept snapshot, if there is no reason to load another."""
     snapshot = entry.snapshot
     is_doubted = entry.doubts != entry.doubts_at_check
     if snapshot is None or is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
-    return snapshot
+    return snapshot if snapshot.code == code else None
 
 
 def _kept(tenant: TenantId, entry: _Entry, error: Unavailable) -> Snapshot:

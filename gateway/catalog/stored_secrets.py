@@ -1,12 +1,12 @@
-"""Where calls read a source's credentials: opened once, kept until the tenant's catalog moves."""
+"""Where calls read credentials, those of sources and named ones: opened once, kept until the catalog moves."""
 
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.requests import Credential
-from gateway.store import secrets
+from gateway.domain.requests import Credential, NamedCredential
+from gateway.store import credentials, secrets
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
 
@@ -14,13 +14,14 @@ _KEPT_S = 15.0
 
 
 class StoredSecrets:
-    """The opened credentials of the sources in use; they stay in this object and reach only the wire."""
+    """The opened credentials in use; they stay in this object and reach only the wire."""
 
     def __init__(self, store: Store, sealer: Sealer, *, capacity: int = 4096) -> None:
         self._store = store
         self._sealer = sealer
         self._capacity = capacity
         self._opened: OrderedDict[tuple[TenantId, SourceId], tuple[float, Mapping[str, Credential]]] = OrderedDict()
+        self._named: OrderedDict[tuple[TenantId, str], tuple[float, NamedCredential | None]] = OrderedDict()
         self._changes = 0
 
     async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
@@ -42,13 +43,35 @@ class StoredSecrets:
                 self._opened.popitem(last=False)
         return opened
 
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        """The tenant's credential of this name; None when there is none.
+
+        Raises:
+            SecretUnreadable: no configured key opens it.
+            DatabaseUnavailable: it cannot be read now.
+        """
+        found = self._named.get((tenant, name))
+        if found is not None and found[0] > time.monotonic():
+            return found[1]
+        changes = self._changes
+        async with self._store.transaction(tenant) as db:
+            opened = await credentials.open_named(tenant, db, self._sealer, name)
+        if changes == self._changes:  # nothing was forgotten while it was being read
+            self._named[tenant, name] = (time.monotonic() + _KEPT_S, opened)
+            if len(self._named) > self._capacity:
+                self._named.popitem(last=False)
+        return opened
+
     def forget(self, tenant: TenantId) -> None:
         """Drop what is kept of a tenant."""
         self._changes += 1
         for key in [key for key in self._opened if key[0] == tenant]:
             del self._opened[key]
+        for named in [named for named in self._named if named[0] == tenant]:
+            del self._named[named]
 
     def forget_all(self) -> None:
         """Drop everything that is kept: a change may have been missed."""
         self._changes += 1
         self._opened.clear()
+        self._named.clear()

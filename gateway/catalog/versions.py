@@ -2,11 +2,16 @@
 
 import hashlib
 
+from gateway.domain.credentials import StoredCredential
 from gateway.domain.keys import Key
 from gateway.domain.policy import Policy
+from gateway.domain.primitives import Primitive
+from gateway.domain.profiles import Profile
 from gateway.domain.sources import Source
 from gateway.domain.tenants import Tenant
 from gateway.domain.tools import Tool
+from gateway.domain.watches import Watch
+from gateway.domain.webhooks import Webhook
 from gateway.errors import PreconditionFailed
 
 Expected = frozenset[str] | None
@@ -14,15 +19,16 @@ Expected = frozenset[str] | None
 
 ANY = "*"
 
+Versioned = Tenant | Key | Source | Policy | Primitive | Profile | StoredCredential | Webhook | Watch
+"""What a change may be meant for one version of."""
 
-def tag_of(thing: Tenant | Key | Source | Policy | Tool) -> str:
+
+def tag_of(thing: Versioned | Tool) -> str:
     """The version of an object as an opaque word; a deleted and recreated object has another."""
     match thing:
         case Tenant():
             return f"{thing.id}.{thing.revision}"
-        case Key():
-            return f"{thing.id}.{thing.version}"
-        case Source():
+        case Key() | Source() | Primitive() | Profile() | StoredCredential() | Webhook() | Watch():
             return f"{thing.id}.{thing.version}"
         case Policy():
             return f"policy.{thing.version}"
@@ -31,7 +37,7 @@ def tag_of(thing: Tenant | Key | Source | Policy | Tool) -> str:
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"
 
 
-def check_version(thing: Tenant | Key | Source | Policy, expected: Expected) -> None:
+def check_version(thing: Versioned, expected: Expected) -> None:
     """Nothing, when this is a version the change was meant for.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Where documents are read and compiled: in processes of their own, few at once, each with limits and an end.
+"""Where documents are read and compiled: in processes of their own, few at once, tenants in turn, each with limits.
 
 The document comes from outside, so nothing of it is parsed here. A process is given no environment, no open file and
 nothing of ours but one task; it is killed when it takes too long and when nobody waits for it any more.
@@ -20,6 +20,8 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from gateway.catalog.turns import Bounds, Turns
+from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.compile import ImportOptions
@@ -31,7 +33,6 @@ COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
 _ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8"}
 _CHUNK = 256 * 1024
-_AT_ONCE = 2
 _CPU_GRACE_S = 5
 
 
@@ -68,45 +69,61 @@ class _Asked(TypedDict, total=False):
 
 
 class Workers:
-    """The processes that read for us, at most so many at once."""
+    """The processes that read for us, at most so many at once; tenants take turns."""
 
     def __init__(
-        self, *, command: Sequence[str] = COMMAND, limits: WorkLimits | None = None, at_once: int = _AT_ONCE
+        self,
+        *,
+        command: Sequence[str] = COMMAND,
+        limits: WorkLimits | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         self._command = command
         self._limits = limits or WorkLimits()
-        self._places = anyio.CapacityLimiter(at_once)
+        self._turns = Turns(bounds or Bounds())
 
-    async def compile(self, document: bytes | Archive, options: ImportOptions) -> Compiled:
+    async def compile(
+        self, document: bytes | Archive, options: ImportOptions, *, tenant: TenantId | None = None
+    ) -> Compiled:
         """What a document, or the one that an archive holds, is compiled to.
 
         Raises:
             InvalidDocument: it cannot be read; a fault says where.
             DocumentTooLarge: it is beyond a limit of documents, or takes more time or memory than one may.
             BadInput: the options cannot be used.
+            LimitExceeded: too many documents wait to be read.
             Unavailable: the process did not start.
         """
         if isinstance(document, Archive):
-            answer = await self.ask(_ascii(document.base64), options=options, is_archive=True, entry=document.entry)
+            content = _ascii(document.base64)
+            answer = await self.ask(content, tenant=tenant, options=options, is_archive=True, entry=document.entry)
         else:
-            answer = await self.ask(document, options=options)
+            answer = await self.ask(document, tenant=tenant, options=options)
         compilation = answer.compilation()
         if compilation is None:
             raise InvalidDocument("The compiler said nothing of this document.")
         return Compiled(compilation=compilation, bundle=answer.document)
 
-    async def ask(self, content: bytes, *, command: Sequence[str] | None = None, **more: Unpack[_Asked]) -> Answer:
+    async def ask(
+        self,
+        content: bytes,
+        *,
+        command: Sequence[str] | None = None,
+        tenant: TenantId | None = None,
+        **more: Unpack[_Asked],
+    ) -> Answer:
         """All that a process answers to what it is given to read.
 
         Raises:
             BadInput: it refused it: InvalidDocument, DocumentTooLarge or what it was.
             DocumentTooLarge: it takes more time or memory than it may.
+            LimitExceeded: too many documents wait to be read.
             Unavailable: the process did not start.
         """
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
         task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, **more)
-        async with self._places:
+        async with self._turns.place(tenant or ""):
             try:
                 with anyio.fail_after(limits.wall_s):
                     answer, status = await self._run(command or self._command, task, content)

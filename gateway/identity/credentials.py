@@ -98,6 +98,18 @@ class Credentials:
         """Ask again for every key from now on: a change may have been missed."""
         self._drop(set(self._known))
 
+    async def still_valid(self, principal: Principal) -> bool:
+        """Whether the key behind a principal is good now, and unchanged; asked anew whatever is remembered.
+
+        Raises:
+            DatabaseUnavailable: that cannot be found out now.
+        """
+        found = await self._finder.find(principal.key)
+        if found is not None and _lifetime_of(found[0]) > 0 and _principal_of(*found) == principal:
+            return True
+        self.forget(principal.key)
+        return False
+
     async def _find(self, token: bytes, mark: bytes) -> Caller:
         text = token.decode("ascii", "replace")
         wanted = key_id_of(text)
@@ -114,9 +126,7 @@ class Credentials:
         lifetime = _lifetime_of(key)
         if lifetime <= 0:
             raise _refusal()
-        principal = Principal(
-            tenant=key.tenant, slug=slug, key=key.id, subject=key.subject, scopes=key.scopes, profile=key.profile
-        )
+        principal = _principal_of(key, slug)
         if changes == self._changes:  # nothing was forgotten while the key was being read
             self._remember(mark, principal, lifetime)
         return principal
@@ -131,6 +141,18 @@ class Credentials:
         self._changes += 1
         for mark in marks:
             del self._known[mark]
+
+
+def _principal_of(key: Key, slug: str) -> Principal:
+    return Principal(
+        tenant=key.tenant,
+        slug=slug,
+        key=key.id,
+        subject=key.subject,
+        scopes=key.scopes,
+        profile=key.profile,
+        version=key.version,
+    )
 
 
 def _refusal() -> Unauthenticated:

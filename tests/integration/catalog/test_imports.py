@@ -6,15 +6,16 @@ import anyio
 import orjson
 import pytest
 
-from gateway.catalog import audit, imports, policies, sources, tenants, tools
+from gateway.catalog import audit, imports, listing, policies, sources, tenants
 from gateway.catalog.catalog import Author
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
 from gateway.domain.audit import AuditFilter
 from gateway.domain.policy import Policy
+from gateway.domain.primitives import Family
 from gateway.domain.principals import Operator
 from gateway.domain.requests import Credential
-from gateway.domain.sources import Exposure
+from gateway.domain.tools import Tool
 from gateway.errors import (
     EgressDenied,
     FetchFailed,
@@ -23,7 +24,6 @@ from gateway.errors import (
     InvalidDocument,
     LimitExceeded,
     NameTaken,
-    NotYetSupported,
 )
 from gateway.store import secrets
 from gateway.store import sources as stored
@@ -36,8 +36,8 @@ PETS = SourceDraft(name="pets", document=pets(URL))
 
 
 async def _names(changes: Changes) -> list[str]:
-    found = await tools.page_tools(changes.tenant.id, changes.catalog, after=None, limit=1000)
-    return [tool.name for tool in found]
+    found = await listing.page_primitives(changes.tenant.id, changes.catalog, Family.TOOL, after=None, limit=1000)
+    return [listed.name for listed in found]
 
 
 async def _import(changes: Changes, draft: SourceDraft) -> Imported:
@@ -73,7 +73,6 @@ async def test_a_dry_run_reports_the_same_and_stores_nothing(changes: Changes) -
         (replace(PETS, document={"openapi": "9.9"}), InvalidDocument),
         (replace(PETS, document="\ud800"), InvalidDocument),
         (replace(PETS, credentials={"none": Credential(value="x")}), InvalidBody),
-        (replace(PETS, expose=Exposure.QUERY), NotYetSupported),
         (replace(PETS, document=None, url="http://127.0.0.1:9/openapi.json"), EgressDenied),
     ],
 )
@@ -211,7 +210,8 @@ async def test_a_document_is_fetched_by_url_and_relative_servers_follow_it(chang
     imported = await _import(changes, SourceDraft(name="pets", url=url))
     assert imported.source is not None
     assert imported.source.url == url
-    tool = await tools.get_tool(changes.tenant.id, changes.catalog, "list_pets")
+    tool = (await listing.get_listed(changes.tenant.id, changes.catalog, Family.TOOL, "list_pets")).item
+    assert isinstance(tool, Tool)
     assert changes.upstream.authority.encode() in tool.plan
     trail = await audit.page_entries(changes.tenant.id, changes.catalog, AuditFilter(), after=None, limit=10)
     assert "abc" not in repr(trail)
@@ -240,7 +240,7 @@ async def test_the_tools_of_two_tenants_share_nothing(changes: Changes) -> None:
     """Ours: the same names are free in another tenant (TEN-1)."""
     other = await tenants.create_tenant(changes.catalog, "other", "Other", by=BY)
     await _import(changes, PETS)
-    assert await tools.page_tools(other.id, changes.catalog, after=None, limit=10) == []
+    assert await listing.page_primitives(other.id, changes.catalog, Family.TOOL, after=None, limit=10) == []
     await imports.import_source(other.id, changes.catalog, PETS, by=BY)
     await sources.remove_source(other.id, changes.catalog, "pets", by=BY)
     assert len(await _names(changes)) == 4

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import orjson
 import pytest
 
 from gateway.admin.splitter import COMMAND as SPLIT
+from gateway.catalog.turns import Bounds
 from gateway.catalog.workers import Archive, Workers, WorkLimits
-from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, Unavailable
+from gateway.domain.identifiers import TenantId
+from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compile import ImportOptions, compile_document
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
@@ -158,7 +161,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = Workers(command=script(HANG, fifo), at_once=1)
+    workers = Workers(command=script(HANG, fifo), bounds=Bounds(at_once=1))
     try:
         hung: list[int] = []
         async with anyio.create_task_group() as group:
@@ -202,13 +205,37 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     ends = "\nos.write(os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND), b'-')"
     told = tmp_path / "told"
     told.touch()
-    workers = Workers(command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told), at_once=1)
+    workers = Workers(
+        command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told), bounds=Bounds(at_once=1)
+    )
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
             group.start_soon(workers.compile, orjson.dumps(pets("https://a.example")), ImportOptions())
 
     assert told.read_text() == "+-" * 4
+
+
+async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path) -> None:
+    """Ours: its queue is short and says so with a hint; another tenant still gets in line (TEN-5)."""
+    fifo = tmp_path / "pids"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    workers = Workers(command=script(HANG, fifo), bounds=Bounds(at_once=1, waiting_each=2))
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(partial(workers.compile, b"{}", ImportOptions(), tenant=TenantId("ten_a")))
+            await told_pids(reader)
+            with pytest.raises(LimitExceeded) as caught:
+                await workers.compile(b"{}", ImportOptions(), tenant=TenantId("ten_a"))
+            assert caught.value.retry_after_s is not None
+            with anyio.move_on_after(0.05) as waited:
+                await workers.compile(b"{}", ImportOptions(), tenant=TenantId("ten_b"))
+            assert waited.cancelled_caught
+            group.cancel_scope.cancel()
+    finally:
+        os.close(reader)
 
 
 @pytest.mark.parametrize(

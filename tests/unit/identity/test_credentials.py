@@ -1,10 +1,12 @@
 """Who a credential stands for, and that nobody learns why it stands for no one."""
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -75,7 +77,9 @@ async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Credential
 
     caller = await credentials.authenticate(f"Bearer {minted.text}")
 
-    assert caller == Principal(tenant=key.tenant, slug="acme", key=key.id, subject="somebody", scopes=key.scopes)
+    assert caller == Principal(
+        tenant=key.tenant, slug="acme", key=key.id, subject="somebody", scopes=key.scopes, version=key.version
+    )
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -280,6 +284,51 @@ async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credential
     await credentials.authenticate(f"Bearer {known.text}")
     with pytest.raises(DatabaseUnavailable):
         await credentials.authenticate(f"Bearer {other.text}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"revoked_at": datetime.now(UTC) - timedelta(seconds=1)}, False),
+        ({"expires_at": datetime.now(UTC) - timedelta(seconds=1)}, False),
+        ({"expires_at": datetime.now(UTC) + timedelta(hours=1)}, True),
+        ({"scopes": frozenset({Scope.AUDIT}), "version": 2}, False),
+        ({"profile": "other", "version": 2}, False),
+        ({"digest": b"another secret", "version": 2}, False),
+        ({"tenant": new_tenant_id()}, False),
+    ],
+)
+async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
+    keys: Keys, credentials: Credentials, changes: dict[str, Any], is_valid: bool
+) -> None:
+    """Ours: what is remembered does not count, and a key that is no longer good is not remembered (TEN-2)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+    assert isinstance(caller, Principal)
+    keys.stored[key.id] = (replace(key, **changes), "acme")
+
+    assert await credentials.still_valid(caller) is is_valid
+    asked = keys.asked
+    with contextlib.suppress(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    assert keys.asked == asked + (0 if is_valid else 1)
+
+
+async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Credentials) -> None:
+    """Ours: deleted is ended; a database that is away is no answer (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+    assert isinstance(caller, Principal)
+    keys.is_away = True
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.still_valid(caller)
+    keys.is_away = False
+    keys.stored.clear()
+
+    assert not await credentials.still_valid(caller)
 
 
 async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Credentials) -> None:

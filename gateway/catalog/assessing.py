@@ -1,0 +1,92 @@
+"""How much harm a primitive can do once everything counts that its handler stands on.
+
+What is stored with a primitive is what its handler can do by itself, and the names of what it calls. The levels of
+those may change without it, so they are added whenever the catalog is read: an import that turns a read into a delete
+raises every list of steps that calls it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+
+TOOL = "tool:"
+OPERATION = "operation:"
+CREDENTIAL = "credential:"
+
+_ORDER = {level: rank for rank, level in enumerate((Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS))}
+_UNKNOWN = Safety.MODERATE
+
+Levels = Mapping[str, Safety]
+"""Safety levels by the reference that names a tool or an operation."""
+
+
+def refer_to_operation(source: str, key: str) -> str:
+    """The reference to an operation of a source; names of sources have no colon."""
+    return f"{OPERATION}{source}:{key}"
+
+
+def called_by(primitive: Primitive) -> Sequence[str]:
+    """References to the tools and operations that the primitive's handler calls."""
+    return [reference for reference in primitive.refers if reference.startswith((TOOL, OPERATION))]
+
+
+def highest(levels: Iterable[Safety]) -> Safety:
+    """The most harmful of them; safe when there is none."""
+    return max(levels, key=_ORDER.__getitem__, default=Safety.SAFE)
+
+
+def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence[Primitive]:
+    """The primitives with the levels in force and the reasons for them.
+
+    `imported` has the levels of imported tools and operations. What is named and is not there counts as moderate.
+    """
+    everything = list(primitives)
+    tools = {f"{TOOL}{one.name}": one for one in everything if one.family is Family.TOOL}
+    levels = {**imported, **_spread(tools, imported)} if any(one.refers for one in everything) else {}
+    return [_settle(primitive, levels) for primitive in everything]
+
+
+def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
+    """The level of every tool of the tenant's own: the highest of all that can be reached from it."""
+    levels = {name: tool.override or _alone(tool, tools, imported) for name, tool in tools.items()}
+    callers: dict[str, list[str]] = defaultdict(list)
+    for name, tool in tools.items():
+        if tool.override is None:
+            for reference in called_by(tool):
+                callers[reference].append(name)
+    for level in (Safety.DANGEROUS, Safety.MODERATE):
+        reached = [name for name, found in levels.items() if found is level]
+        while reached:
+            for caller in callers.get(reached.pop(), ()):
+                if _ORDER[levels[caller]] < _ORDER[level]:
+                    levels[caller] = level
+                    reached.append(caller)
+    return levels
+
+
+def _alone(tool: Primitive, tools: Mapping[str, Primitive], imported: Levels) -> Safety:
+    """The level of a tool and of what it calls that is not of the tenant's own."""
+    others = [imported.get(one, _UNKNOWN) for one in called_by(tool) if one not in tools]
+    return highest([tool.assessed, *others])
+
+
+def _settle(primitive: Primitive, levels: Levels) -> Primitive:
+    if not primitive.refers and primitive.override is None:
+        return primitive
+    called = [(reference, levels.get(reference, _UNKNOWN)) for reference in called_by(primitive)]
+    assessed = highest([primitive.assessed, *(level for _, level in called)])
+    reasons = (*primitive.safety_reasons, *(_reason(reference, level) for reference, level in called))
+    if primitive.override is None:
+        return replace(primitive, safety=assessed, assessed=assessed, safety_reasons=reasons)
+    said = f"declared beside the definition; by itself it would be {assessed}"
+    return replace(primitive, assessed=assessed, safety=primitive.override, safety_reasons=(said, *reasons))
+
+
+def _reason(reference: str, level: Safety) -> str:
+    if reference.startswith(TOOL):
+        return f"calls {reference.removeprefix(TOOL)}, which is {level}"
+    source, _, key = reference.removeprefix(OPERATION).partition(":")
+    return f"calls {key} of {source}, which is {level}"

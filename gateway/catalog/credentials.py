@@ -1,0 +1,205 @@
+"""The credentials that handlers of a tenant's own name: written whole, listed without their secrets, never read back.
+
+Where a credential may be sent is said together with its secret: whoever can change a credential but does not know it
+cannot have it sent to another place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.origins import read_origins
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
+from gateway.domain.headers import PRIVATE, PRIVATE_PREFIXES
+from gateway.domain.identifiers import TenantId, new_credential_id
+from gateway.domain.requests import Credential
+from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
+from gateway.store import credentials, primitives, watches
+from gateway.store.engine import Db
+from gateway.upstream.wire import is_header_value, is_sendable_header
+
+MOST = 1_000
+"""Credentials of one tenant."""
+_MOST_USERS_SHOWN = 20
+_NEVER_FILLED = PRIVATE | {"accept", "content-type"}
+_WITH_FIELD = frozenset({Place.HEADER, Place.QUERY})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialDraft:
+    """What is wanted of a credential; it has a value, or user name and password."""
+
+    name: str
+    place: Place
+    origins: Sequence[str]
+    value: str | None = field(default=None, repr=False)
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    field: str | None = None
+
+
+async def create_credential(
+    tenant: TenantId, catalog: Catalog, draft: CredentialDraft, *, by: Author
+) -> StoredCredential:
+    """A new credential.
+
+    Raises:
+        InvalidBody: its parts do not belong together.
+        NameTaken: the tenant has one of this name.
+        LimitExceeded: the tenant has as many as it may.
+    """
+    made, secret = _compose(draft)
+    entry = Change(action="credential.create", target=draft.name, detail=_detail(made))
+    async with change(tenant, catalog, entry, by=by) as db:
+        if await credentials.get(tenant, db, draft.name) is not None:
+            conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
+            raise NameTaken(f"there is a credential {draft.name} already", conflicts=[conflict])
+        if await credentials.count(tenant, db) >= MOST:
+            raise LimitExceeded(f"the tenant may have {MOST} credentials")
+        await credentials.insert(tenant, db, catalog.sealer, made, secret)
+    return made
+
+
+async def replace_credential(
+    tenant: TenantId, catalog: Catalog, draft: CredentialDraft, *, by: Author, expected: Expected = None
+) -> StoredCredential:
+    """The credential of the draft's name or id with another secret, place and origins.
+
+    Raises:
+        NotFound: the tenant has none.
+        InvalidBody: its parts do not belong together.
+        PreconditionFailed: it is another version than expected.
+    """
+    made, secret = _compose(draft)
+    entry = Change(action="credential.update", target=draft.name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_credential(tenant, db, draft.name)
+        check_version(current, expected)
+        revised = replace(
+            made, id=current.id, name=current.name, version=current.version + 1, created_at=current.created_at
+        )
+        entry.target, entry.detail = current.name, _detail(revised)
+        await credentials.save(tenant, db, catalog.sealer, revised, secret)
+    return revised
+
+
+async def get_credential(tenant: TenantId, catalog: Catalog, name: str) -> StoredCredential:
+    """The credential of this name or id, without its secret.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await find_credential(tenant, db, name)
+
+
+async def page_credentials(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int
+) -> Sequence[StoredCredential]:
+    """The tenant's credentials in order of names, without their secrets."""
+    async with catalog.store.transaction(tenant) as db:
+        return await credentials.page(tenant, db, after=after, limit=limit)
+
+
+async def remove_credential(
+    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Forget the credential.
+
+    Raises:
+        NotFound: the tenant has none.
+        Conflict: handlers or watches name it; the faults say which.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="credential.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_credential(tenant, db, name)
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        users: list[tuple[str, str]] = [*await primitives.users(tenant, db, f"credential:{current.name}")]
+        users += [("watch", uri) for uri in await watches.of_credential(tenant, db, current.name)]
+        refuse_in_use("credential", current.name, users)
+        await credentials.remove(tenant, db, current.id)
+
+
+async def find_credential(tenant: TenantId, db: Db, name: str) -> StoredCredential:
+    """The credential of this name or id, inside a transaction.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    found = await credentials.get(tenant, db, name)
+    if found is None:
+        raise NotFound("no such credential")
+    return found
+
+
+def refuse_in_use(noun: str, name: str, users: Sequence[tuple[str, str]]) -> None:
+    """Nothing, when nobody uses it.
+
+    Raises:
+        Conflict: somebody does.
+    """
+    if not users:
+        return
+    shown = [f"{kind.replace('_', ' ')} {user}" for kind, user in users[:_MOST_USERS_SHOWN]]
+    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    faults = [Fault(pointer="", reason=f"used by {user}") for user in shown]
+    raise Conflict(f"the {noun} {name} is used by {shown[0]}{more}", faults=faults)
+
+
+def _compose(draft: CredentialDraft) -> tuple[StoredCredential, Credential]:
+    now = datetime.now(UTC)
+    made = StoredCredential(
+        id=new_credential_id(),
+        name=draft.name,
+        place=draft.place,
+        field=_field(draft),
+        origins=read_origins(draft.origins, pointer="/origins"),
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    return made, _secret(draft)
+
+
+def _field(draft: CredentialDraft) -> str:
+    if draft.place not in _WITH_FIELD:
+        if draft.field is not None:
+            raise _refuse("/field", f"a {draft.place} credential goes into the header {AUTHORIZATION}; leave it out")
+        return AUTHORIZATION
+    if draft.field is None:
+        raise _refuse("/field", f"required: the name of the {draft.place} that the credential fills")
+    if draft.place is Place.HEADER and not _is_sendable(draft.field):
+        raise _refuse("/field", "must be the name of a header that requests of the gateway may carry")
+    return draft.field
+
+
+def _is_sendable(header: str) -> bool:
+    lower = header.lower()
+    return is_sendable_header(header) and lower not in _NEVER_FILLED and not lower.startswith(PRIVATE_PREFIXES)
+
+
+def _secret(draft: CredentialDraft) -> Credential:
+    is_login = draft.username is not None and draft.password is not None
+    if draft.place is Place.BASIC:
+        if draft.value is not None or not is_login:
+            raise _refuse("", "a basic credential has username and password, and no value")
+        if ":" in (draft.username or ""):
+            raise _refuse("/username", "must not hold a colon (RFC 7617)")
+        return Credential(username=draft.username, value=draft.password or "")
+    if draft.value is None or draft.username is not None or draft.password is not None:
+        raise _refuse("", f"a {draft.place} credential has a value, and no username and password")
+    if draft.place is not Place.QUERY and not is_header_value(draft.value):
+        raise _refuse("/value", "must be visible ASCII to go into a header")
+    return Credential(value=draft.value)
+
+
+def _refuse(pointer: str, reason: str) -> InvalidBody:
+    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
+
+
+def _detail(made: StoredCredential) -> dict[str, object]:
+    return {"id": made.id, "place": made.place.value, "field": made.field, "origins": list(made.origins)}

@@ -1,0 +1,83 @@
+"""What the query tools know of each document: read from the database on first use, so many bytes kept at most."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.to_thread
+
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.queries import QueriedSource
+from gateway.errors import NotFound
+from gateway.openapi.query_api import Api
+from gateway.openapi.query_outline import decode_outline
+from gateway.store import sources
+from gateway.store.engine import Store
+
+_ROOM = 64 * 1024 * 1024
+
+_Key = tuple[TenantId, SourceId, int]
+
+
+@dataclass(slots=True)
+class _Entry:
+    api: Api | None = None
+    size: int = 0
+    loading: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class Outlines:
+    """The outlines of this replica by tenant, source and version, least recently used dropped first."""
+
+    def __init__(self, store: Store, *, room: int = _ROOM) -> None:
+        self._store = store
+        self._room = room
+        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        self.loaded = 0
+
+    async def of(self, tenant: TenantId, source: QueriedSource) -> Api:
+        """The outline of one version of a source.
+
+        Raises:
+            NotFound: that version is gone.
+            Unavailable: the database is away.
+        """
+        key = (tenant, source.id, source.version)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
+        self._entries.move_to_end(key)
+        if entry.api is not None:
+            return entry.api
+        async with entry.loading:
+            found = entry.api
+            if found is None:
+                found = await self._fill(key, entry, source)
+            return found
+
+    async def _fill(self, key: _Key, entry: _Entry, source: QueriedSource) -> Api:
+        """Load it; what cannot be loaded leaves no entry behind."""
+        try:
+            entry.api, entry.size = loaded = await self._load(key[0], source)
+        finally:
+            if entry.api is None and self._entries.get(key) is entry:
+                del self._entries[key]
+        self._make_room(key)
+        return loaded[0]
+
+    async def _load(self, tenant: TenantId, source: QueriedSource) -> tuple[Api, int]:
+        async with self._store.reading(tenant) as db:
+            stored = await sources.outline(tenant, db, source.id, source.version)
+        if stored is None:
+            raise NotFound(f"the source {source.name} has changed; ask again")
+        outline, size = await anyio.to_thread.run_sync(decode_outline, stored)
+        self.loaded += 1
+        return Api(outline), size
+
+    def _make_room(self, newest: _Key) -> None:
+        kept = sum(entry.size for entry in self._entries.values())
+        for key in list(self._entries):
+            if kept <= self._room:
+                return
+            if key != newest and self._entries[key].api is not None:
+                kept -= self._entries.pop(key).size

@@ -1,0 +1,60 @@
+"""What profiles show now, and what listing their tools costs a client."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from gateway.catalog.catalog import Catalog
+from gateway.catalog.checking import code_of
+from gateway.catalog.composing import Composition, compose
+from gateway.domain.identifiers import TenantId
+from gateway.domain.profiles import Profile
+from gateway.domain.selection import compile_selection
+from gateway.store import operations, primitives, sources
+
+_EMPTY_LIST = len(b'{"tools":[]}')
+_BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """How many primitives of each family a profile shows, and how many bytes its list of tools has."""
+
+    tools: int
+    resources: int
+    templates: int
+    prompts: int
+    tools_list_bytes: int
+
+    @property
+    def estimated_tokens(self) -> int:
+        """About how many tokens that is to a model; a rule of thumb, no tokenizer."""
+        return round(self.tools_list_bytes / _BYTES_PER_TOKEN)
+
+
+async def price_profiles(tenant: TenantId, catalog: Catalog, profiles: Sequence[Profile]) -> Sequence[Price]:
+    """The price of each of these profiles, by the catalog as it is now."""
+    async with catalog.store.reading(tenant) as db:
+        code = await code_of(tenant, catalog, db)
+        imported = await operations.load(tenant, db)
+        own = await primitives.load(tenant, db)
+        queried = await sources.queried(tenant, db)
+
+    def price_all() -> Sequence[Price]:
+        composed = compose(imported, own, code, with_queries=bool(queried))
+        return [_price(profile, composed) for profile in profiles]
+
+    return await anyio.to_thread.run_sync(price_all)
+
+
+def _price(profile: Profile, composed: Composition) -> Price:
+    shows = compile_selection(profile)
+    sizes = [len(tool.definition) for tool in composed.tools if shows(tool)]
+    return Price(
+        tools=len(sizes),
+        resources=sum(map(shows, composed.resources)),
+        templates=sum(map(shows, composed.templates)),
+        prompts=sum(map(shows, composed.prompts)),
+        tools_list_bytes=_EMPTY_LIST + sum(sizes) + max(len(sizes) - 1, 0),
+    )

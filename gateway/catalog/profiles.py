@@ -1,0 +1,136 @@
+"""Profiles of a tenant: named selections of its primitives, each at a URL of its own."""
+
+from collections.abc import Callable, Sequence
+
+from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.credentials import refuse_in_use
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.identifiers import ProfileId, TenantId
+from gateway.domain.profiles import DEFAULT_PROFILE, Profile
+from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken, NotFound
+from gateway.store import keys, profiles
+from gateway.store.engine import Db
+
+MOST = 200
+"""Profiles of one tenant."""
+DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, description="Everything the tenant has.")
+"""The profile that every tenant has and nobody stores."""
+_RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "the path of webhooks"}
+
+
+async def create_profile(tenant: TenantId, catalog: Catalog, profile: Profile, *, by: Author) -> Profile:
+    """A new profile.
+
+    Raises:
+        NameTaken: the tenant has one of this name, or the name stands for something else in URLs.
+        LimitExceeded: the tenant has as many as it may.
+    """
+    entry = Change(action="profile.create", target=profile.name, detail={"id": profile.id})
+    async with change(tenant, catalog, entry, by=by) as db:
+        await _refuse_taken(tenant, db, profile.name)
+        if await profiles.count(tenant, db) >= MOST:
+            raise LimitExceeded(f"the tenant may have {MOST} profiles")
+        await profiles.insert(tenant, db, profile)
+    return profile
+
+
+async def get_profile(tenant: TenantId, catalog: Catalog, name: str) -> Profile:
+    """The profile of this name or id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    if name == DEFAULT_PROFILE:
+        return DEFAULT
+    async with catalog.store.transaction(tenant) as db:
+        return await find_profile(tenant, db, name)
+
+
+async def page_profiles(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Profile]:
+    """The tenant's profiles in order of names, `default` among them."""
+    async with catalog.store.transaction(tenant) as db:
+        found = list(await profiles.page(tenant, db, after=after, limit=limit))
+    if after is None or after < DEFAULT_PROFILE:
+        found.append(DEFAULT)
+    return sorted(found, key=lambda profile: profile.name)[:limit]
+
+
+async def update_profile(
+    tenant: TenantId,
+    catalog: Catalog,
+    name: str,
+    revise: Callable[[Profile], Profile],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Profile:
+    """The profile as revised; its name stays.
+
+    Raises:
+        NotFound: the tenant has none.
+        Conflict: `default` is what it is.
+        PreconditionFailed: it is another version than expected.
+    """
+    _refuse_default(name)
+    entry = Change(action="profile.update", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_profile(tenant, db, name)
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        await profiles.save(tenant, db, revise(current))
+        return await find_profile(tenant, db, current.id)
+
+
+async def remove_profile(
+    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Remove the profile.
+
+    Raises:
+        NotFound: the tenant has none.
+        Conflict: keys are bound to it; the faults say which. Or it is `default`.
+        PreconditionFailed: it is another version than expected.
+    """
+    _refuse_default(name)
+    entry = Change(action="profile.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_profile(tenant, db, name)
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        bound = await keys.bound_to(tenant, db, current.name)
+        refuse_in_use("profile", current.name, [("key", key) for key in bound])
+        await profiles.remove(tenant, db, current.id)
+
+
+async def exists(tenant: TenantId, db: Db, name: str) -> bool:
+    """Whether the tenant has a profile of this name."""
+    if name == DEFAULT_PROFILE:
+        return True
+    found = await profiles.get(tenant, db, name)
+    return found is not None and found.name == name
+
+
+async def find_profile(tenant: TenantId, db: Db, name: str) -> Profile:
+    """The profile of this name or id, inside a transaction; `default` is not stored.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    found = await profiles.get(tenant, db, name)
+    if found is None:
+        raise NotFound("no such profile")
+    return found
+
+
+async def _refuse_taken(tenant: TenantId, db: Db, name: str) -> None:
+    owner = _RESERVED.get(name)
+    if owner is None and await profiles.get(tenant, db, name) is not None:
+        owner = f"profile:{name}"
+    if owner is not None:
+        conflict = NameConflict(name=name, owner=owner)
+        raise NameTaken(f"the profile name {name} is taken", conflicts=[conflict])
+
+
+def _refuse_default(name: str) -> None:
+    if name == DEFAULT_PROFILE:
+        raise Conflict("the profile default is everything the tenant has; make another profile")

@@ -1,0 +1,189 @@
+"""Named credentials and profiles in the catalog: whole or not at all, and never gone while they are used."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.catalog import audit, credentials, keys, primitives, profiles
+from gateway.catalog.catalog import Author
+from gateway.catalog.credentials import CredentialDraft
+from gateway.catalog.keys import KeyDraft
+from gateway.catalog.preparing import PrimitiveDraft
+from gateway.catalog.primitives import Address
+from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.domain.audit import AuditFilter
+from gateway.domain.credentials import Place
+from gateway.domain.identifiers import new_profile_id
+from gateway.domain.keys import Scope
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
+from gateway.domain.principals import Operator
+from gateway.domain.profiles import Profile, Rule
+from gateway.errors import Conflict, InvalidBody, NameTaken, NotFound, PreconditionFailed, ReferenceMissing
+from tests.integration.catalog.conftest import Changes
+from tests.support.primitives import static_tool, tool
+
+BY = Author(caller=Operator(), correlation_id="test")
+ORIGIN = "https://api.example"
+BEARER = CredentialDraft(name="token", place=Place.BEARER, value="s3cr3t-canary", origins=[ORIGIN])
+FETCH = tool("fetch", {"kind": "http", "method": "GET", "url": f"{ORIGIN}/x", "credential": "token"})
+
+
+async def _create_tool(changes: Changes, body: dict[str, Any]) -> None:
+    draft = PrimitiveDraft(definition=body["definition"], handler=body["handler"])
+    await primitives.create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, draft, by=BY)
+
+
+def _secrets(changes: Changes) -> StoredSecrets:
+    return StoredSecrets(changes.catalog.store, changes.catalog.sealer)
+
+
+async def test_a_credential_is_for_calls_and_for_no_answer(changes: Changes) -> None:
+    """Ours: the secret reaches the wire and neither a list, an object nor the trail (TEN-4)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    made = await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    trail = await audit.page_entries(tenant, catalog, AuditFilter(), after=None, limit=10)
+    listed = await credentials.page_credentials(tenant, catalog, after=None, limit=10)
+    assert "s3cr3t-canary" not in repr((made, trail, listed, BEARER))
+    found = await _secrets(changes).named(tenant, "token")
+    assert found is not None
+    assert (found.credential.value, found.origins, found.field) == ("s3cr3t-canary", (ORIGIN,), "Authorization")
+    assert await _secrets(changes).named(tenant, "none") is None
+
+
+async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> None:
+    """Ours: calls read a credential once, and the new one as soon as the catalog has moved (TEN-4)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    secrets = _secrets(changes)
+    assert await secrets.named(tenant, "token") is None
+    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    assert await secrets.named(tenant, "token") is None
+    secrets.forget(tenant)
+    first = await secrets.named(tenant, "token")
+    assert first is await secrets.named(tenant, "token") is not None
+    await credentials.replace_credential(tenant, catalog, replace(BEARER, value="other"), by=BY)
+    secrets.forget_all()
+    second = await secrets.named(tenant, "token")
+    assert second is not None
+    assert second.credential.value == "other"
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"origins": ["https://api.example/v1"]}, "/origins/0"),
+        ({"place": Place.HEADER}, "/field"),
+        ({"place": Place.HEADER, "field": "Host"}, "/field"),
+        ({"place": Place.HEADER, "field": "Transfer-Encoding"}, "/field"),
+        ({"place": Place.HEADER, "field": "X-Forwarded-For"}, "/field"),
+        ({"place": Place.HEADER, "field": "a b"}, "/field"),
+        ({"field": "X-Key"}, "/field"),
+        ({"value": None}, ""),
+        ({"username": "u"}, ""),
+        ({"value": "not\tascii ü"}, "/value"),
+        ({"place": Place.BASIC}, ""),
+        ({"place": Place.BASIC, "value": None, "username": "a:b", "password": "p"}, "/username"),
+    ],
+)
+async def test_parts_that_do_not_belong_together_are_refused(
+    changes: Changes, change: dict[str, Any], pointer: str
+) -> None:
+    """Ours: a credential that could not be sent as it says is not stored (TEN-4)."""
+    with pytest.raises(InvalidBody) as refused:
+        await credentials.create_credential(changes.tenant.id, changes.catalog, replace(BEARER, **change), by=BY)
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+    assert "s3cr3t" not in repr(refused.value.faults)
+
+
+async def test_every_place_can_be_stored(changes: Changes) -> None:
+    """Ours: header, query, bearer and basic (PRG-3)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    drafts = [
+        BEARER,
+        replace(BEARER, name="h", place=Place.HEADER, field="X-Key"),
+        replace(BEARER, name="q", place=Place.QUERY, field="api_key", value="any thing ü"),
+        replace(BEARER, name="b", place=Place.BASIC, value=None, username="u", password="p:ü"),
+    ]
+    for draft in drafts:
+        await credentials.create_credential(tenant, catalog, draft, by=BY)
+    basic = await _secrets(changes).named(tenant, "b")
+    assert basic is not None
+    assert (basic.credential.username, basic.credential.value) == ("u", "p:ü")
+    with pytest.raises(NameTaken):
+        await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+
+
+async def test_a_credential_in_use_stays(changes: Changes) -> None:
+    """Ours: what handlers name is not removed under them, and the refusal says who (PRG-3)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    made = await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    await _create_tool(changes, FETCH)
+    with pytest.raises(Conflict, match="tool fetch") as refused:
+        await credentials.remove_credential(tenant, catalog, made.id, by=BY)
+    assert [fault.reason for fault in refused.value.faults] == ["used by tool fetch"]
+    await primitives.remove_primitive(tenant, catalog, Address(family=Family.TOOL, name="fetch"), by=BY)
+    with pytest.raises(PreconditionFailed):
+        await credentials.remove_credential(tenant, catalog, "token", by=BY, expected=frozenset({"x"}))
+    await credentials.remove_credential(tenant, catalog, "token", by=BY)
+    with pytest.raises(NotFound):
+        await credentials.get_credential(tenant, catalog, "token")
+
+
+async def test_a_handler_sends_a_credential_only_where_it_may_go(changes: Changes) -> None:
+    """Ours: a credential for one origin is refused in a request to another when it is stored (TEN-4)."""
+    await credentials.create_credential(changes.tenant.id, changes.catalog, BEARER, by=BY)
+    handler = {**FETCH["handler"], "url": "https://evil.example/x"}
+    with pytest.raises(ReferenceMissing) as refused:
+        await _create_tool(changes, tool("fetch", handler))
+    assert refused.value.faults[0].pointer == "/handler/credential"
+
+
+async def test_a_profile_that_keys_are_bound_to_stays(changes: Changes) -> None:
+    """Ours: a key is bound to what there is, and that stays until the key is gone (CAP-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    draft = KeyDraft(name="k", scopes=frozenset({Scope.MCP}), profile="small")
+    with pytest.raises(ReferenceMissing):
+        await keys.create_key(tenant, catalog, draft, by=BY)
+    await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
+    key, _ = await keys.create_key(tenant, catalog, draft, by=BY)
+    await keys.create_key(tenant, catalog, replace(draft, profile="default"), by=BY)
+    with pytest.raises(Conflict, match=key.id):
+        await profiles.remove_profile(tenant, catalog, "small", by=BY)
+    await keys.delete_key(tenant, catalog, key.id, by=BY)
+    await profiles.remove_profile(tenant, catalog, "small", by=BY)
+
+
+async def test_default_is_there_and_nobodys_to_change(changes: Changes) -> None:
+    """Ours: every tenant has `default`, in lists and by name, and it is everything (CAP-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    for name in ("default", "hooks"):
+        with pytest.raises(NameTaken):
+            await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
+    for name in ("zoo", "abc"):
+        await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name=name), by=BY)
+    whole = [one.name for one in await profiles.page_profiles(tenant, catalog, after=None, limit=10)]
+    assert whole == ["abc", "default", "zoo"]
+    parts: list[str] = []
+    for _ in whole:
+        [one] = await profiles.page_profiles(tenant, catalog, after=parts[-1] if parts else None, limit=1)
+        parts.append(one.name)
+    assert parts == whole
+    with pytest.raises(Conflict):
+        await profiles.update_profile(tenant, catalog, "default", lambda profile: profile, by=BY)
+    with pytest.raises(Conflict):
+        await profiles.remove_profile(tenant, catalog, "default", by=BY)
+    assert (await profiles.get_profile(tenant, catalog, "default")).include == ()
+
+
+async def test_a_profile_keeps_its_rules(changes: Changes) -> None:
+    """Ours: rules are changed whole, by name and by id (CAP-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    made = Profile(id=new_profile_id(), name="small", include=(Rule(safety=(Safety.SAFE,)),))
+    await profiles.create_profile(tenant, catalog, made, by=BY)
+    await _create_tool(changes, static_tool("say"))
+    saved = await profiles.update_profile(
+        tenant, catalog, made.id, lambda profile: replace(profile, exclude=(Rule(names=("s*",)),)), by=BY
+    )
+    assert saved == replace(made, exclude=(Rule(names=("s*",)),), version=2)
+    assert await profiles.get_profile(tenant, catalog, "small") == saved

@@ -1,0 +1,111 @@
+"""Snapshots of everything a tenant has: loaded whole, at one moment, again whenever data or code moved."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.catalog import imports, policies, primitives, profiles
+from gateway.catalog.catalog import Author
+from gateway.catalog.code import CodePrimitive
+from gateway.catalog.drafts import SourceDraft
+from gateway.catalog.preparing import PrimitiveDraft
+from gateway.catalog.primitives import Address
+from gateway.catalog.snapshots import Snapshots
+from gateway.domain.identifiers import new_profile_id
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
+from gateway.domain.principals import Operator
+from gateway.domain.profiles import Profile
+from gateway.domain.tools import Origin
+from tests.integration.catalog.conftest import Changes
+from tests.support.documents import pets
+from tests.support.primitives import static_tool, template, text_prompt, text_resource
+
+BY = Author(caller=Operator(), correlation_id="test")
+
+
+class _Code:
+    """Registrations that a test can change."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.generation = 0
+
+    def register(self, name: str) -> None:
+        self.names.append(name)
+        self.generation += 1
+
+    def primitives(self) -> list[CodePrimitive]:
+        return [
+            CodePrimitive(family=Family.TOOL, name=name, definition=b"{}", safety=Safety.SAFE, safety_reasons=())
+            for name in self.names
+        ]
+
+
+async def _create(changes: Changes, family: Family, body: dict[str, Any]) -> None:
+    draft = PrimitiveDraft(definition=body["definition"], handler=body["handler"], enabled=body.get("enabled", True))
+    await primitives.create_primitive(changes.tenant.id, changes.catalog, family, draft, by=BY)
+
+
+async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> None:
+    """Ours: tools of every origin, resources, templates, prompts, profiles and the policy's origins (PRG-3, CAP-1)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    code = _Code()
+    code.register("coded")
+    await imports.import_source(tenant, catalog, SourceDraft(name="pets", document=pets("https://a.example")), by=BY)
+    await _create(changes, Family.TOOL, static_tool("own"))
+    await _create(changes, Family.TOOL, {**static_tool("off"), "enabled": False})
+    await _create(changes, Family.RESOURCE, text_resource("docs://a"))
+    handler = {"kind": "template", "text": "x", "mimeType": "text/plain"}
+    await _create(changes, Family.TEMPLATE, template("docs://rows/{id}", handler))
+    await _create(changes, Family.PROMPT, text_prompt("greet"))
+    await profiles.create_profile(tenant, catalog, Profile(id=new_profile_id(), name="small"), by=BY)
+    await policies.update_policy(
+        tenant, catalog, lambda policy: replace(policy, http_origins=("https://A.example/",)), by=BY
+    )
+
+    snapshot = await Snapshots(catalog.store, code=code).latest(tenant)
+
+    origins = {tool.name: tool.origin for tool in snapshot.tools}
+    assert (origins["coded"], origins["own"], origins["list_pets"]) == (Origin.CODE, Origin.CUSTOM, Origin.SOURCE)
+    assert "off" not in origins
+    assert [tool.name for tool in snapshot.tools] == sorted(snapshot.by_name)
+    assert [one.name for one in snapshot.resources] == ["docs://a"]
+    assert [one.name for one in snapshot.templates] == ["docs://rows/{id}"]
+    assert [one.name for one in snapshot.prompts] == ["greet"]
+    assert (snapshot.slug, list(snapshot.profiles)) == ("acme", ["small"])
+    assert snapshot.http_origins == frozenset({"https://a.example"})
+    assert snapshot.by_name["coded"].handler == b""
+    found = snapshot.operation("pets", "list_pets")
+    assert found is snapshot.operation("pets", "GET /pets") is snapshot.by_name["list_pets"]
+    assert snapshot.operation("zoo", "list_pets") is snapshot.operation("pets", "none") is None
+
+
+async def test_code_that_moved_makes_a_newer_snapshot(changes: Changes) -> None:
+    """Ours: what is registered while the gateway serves is seen at the next look, without a change of data (PRG-1)."""
+    code = _Code()
+    snapshots = Snapshots(changes.catalog.store, code=code)
+    first = await snapshots.latest(changes.tenant.id)
+    assert await snapshots.latest(changes.tenant.id) is first
+    code.register("coded")
+    second = await snapshots.latest(changes.tenant.id)
+    assert (second.revision, [tool.name for tool in second.tools]) == (first.revision, ["coded"])
+    assert second.order > first.order
+    assert await snapshots.latest(changes.tenant.id) is second
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_a_name_of_the_tenants_own_hides_code(changes: Changes, enabled: bool) -> None:
+    """Ours: at a clash the tenant's own is what clients have, or nothing while it is switched off (PRG-4)."""
+    code = _Code()
+    await _create(changes, Family.TOOL, {**static_tool("same"), "enabled": enabled})
+    code.register("same")
+    snapshots = Snapshots(changes.catalog.store, code=code)
+    snapshot = await snapshots.latest(changes.tenant.id)
+    assert [tool.origin for tool in snapshot.tools] == [Origin.CUSTOM] * enabled
+    await primitives.remove_primitive(
+        changes.tenant.id, changes.catalog, Address(family=Family.TOOL, name="same"), by=BY
+    )
+    snapshots.note(changes.tenant.id, snapshot.revision + 1)
+    assert [tool.origin for tool in (await snapshots.latest(changes.tenant.id)).tools] == [Origin.CODE]
