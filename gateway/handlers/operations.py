@@ -1,36 +1,39 @@
 """How an imported operation runs: its plan filled with arguments, its credentials added last, sent through the door."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from urllib.parse import quote
+from collections.abc import Mapping
 
 import msgspec
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.plans import RequestPlan
-from gateway.domain.requests import Credential, UpstreamAnswer
+from gateway.domain.plans import RequestPlan, SchemeKind
+from gateway.domain.requests import Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.tools import Tool
-from gateway.handlers.port import Prepared, SecretReader
+from gateway.handlers.port import Call, Prepared, SecretReader
+from gateway.handlers.redaction import blank
 from gateway.upstream.credentials import apply
 from gateway.upstream.pool import Upstream
 from gateway.upstream.request import RequestBuilder
+from gateway.upstream.tokens import Tokens
 
-_SHORTEST_SECRET = 6
+_UNAUTHORISED = 401
 _decode_plan = msgspec.json.Decoder(RequestPlan).decode
 
 
 class OperationHandler:
     """Runs one operation of one tenant."""
 
-    def __init__(self, tenant: TenantId, tool: Tool, *, upstream: Upstream, secrets: SecretReader) -> None:
+    def __init__(
+        self, tenant: TenantId, tool: Tool, *, upstream: Upstream, secrets: SecretReader, tokens: Tokens | None = None
+    ) -> None:
         self._tenant = tenant
         self._source = tool.source
         self._plan = _decode_plan(tool.plan)
         self._builder = RequestBuilder(self._plan)
-        self._optional = frozenset(part.argument for part in self._plan.parameters if not part.required)
+        self._optional = frozenset(_optional_arguments(self._plan))
         self._upstream = upstream
         self._secrets = secrets
+        self._tokens = (tokens or Tokens(upstream)) if _may_fetch_tokens(self._plan) else None
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """The arguments without the optional parameters that are null: clients send null for what is not there."""
@@ -48,22 +51,41 @@ class OperationHandler:
             seen.update(request.body)
         return Prepared(request=request, digest=seen.digest(), summary=f"{request.method} {request.url}")
 
-    async def run(self, prepared: Prepared) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
         """Send it and return the answer; a credential that the upstream echoes is blanked out."""
+        request = prepared.request
+        if request is None:
+            raise TypeError("an operation is prepared as one request")
         if not self._plan.security:
-            return await self._upstream.send(prepared.request)
+            return await self._upstream.send(request, tenant=self._tenant)
         stored = await self._secrets.credentials(self._tenant, self._source)
-        answer = await self._upstream.send(apply(prepared.request, self._plan.security, stored))
-        return _blank(answer, stored.values())
+        if self._tokens is not None:
+            return await self._run_with_tokens(request, stored, self._tokens)
+        answer = await self._upstream.send(apply(request, self._plan.security, stored), tenant=self._tenant)
+        return blank(answer, stored.values())
+
+    async def _run_with_tokens(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+    ) -> UpstreamAnswer:
+        """As above; a token that is not taken is not used again, and asked for anew where asking twice does no harm."""
+        sent, answer = await self._attempt(request, stored, tokens)
+        if answer.status == _UNAUTHORISED and sent is not stored:
+            await tokens.forget(self._tenant, self._source, self._plan.security, stored)
+            if request.idempotent:
+                sent, answer = await self._attempt(request, stored, tokens)
+        return blank(answer, (*stored.values(), *sent.values()))
+
+    async def _attempt(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+    ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
+        sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
+        return sent, await self._upstream.send(apply(request, self._plan.security, sent), tenant=self._tenant)
 
 
-def _blank(answer: UpstreamAnswer, credentials: Iterable[Credential]) -> UpstreamAnswer:
-    body = answer.body
-    for credential in credentials:
-        if len(credential.value) < _SHORTEST_SECRET:
-            continue
-        for form in {credential.value, quote(credential.value, safe="")}:
-            secret = form.encode()
-            if secret in body:
-                body = body.replace(secret, b"***")
-    return answer if body is answer.body else replace(answer, body=body)
+def _optional_arguments(plan: RequestPlan) -> list[str]:
+    choice = [plan.choice] if plan.bodies else []
+    return [part.argument for part in plan.parameters if not part.required] + choice
+
+
+def _may_fetch_tokens(plan: RequestPlan) -> bool:
+    return any(scheme.kind is SchemeKind.CLIENT_CREDENTIALS for way in plan.security for scheme in way)

@@ -1,0 +1,54 @@
+"""Short ways for Python handlers to say what they answer."""
+
+from base64 import b64encode
+
+import msgspec
+
+from gateway.domain.results import Result
+
+
+def success(value: object) -> Result:
+    """The tool did its work: the value is structured content, and the same as text."""
+    return json(value)
+
+
+def error(code: str, message: str, data: object = None) -> Result:
+    """The tool did not: the message is text for the model; code, message and data are in `_meta.error`."""
+    failure: dict[str, object] = {"code": code, "message": message}
+    if data is not None:
+        failure["data"] = data
+    return Result(content=({"type": "text", "text": message},), is_error=True, meta={"error": failure})
+
+
+def text(value: str) -> Result:
+    """One block of text."""
+    return Result(content=({"type": "text", "text": value},))
+
+
+def json(value: object) -> Result:
+    """One JSON value, as structured content and as text.
+
+    Raises:
+        TypeError, ValueError: the value is no JSON.
+    """
+    return Result(content=({"type": "text", "text": msgspec.json.encode(value).decode()},), structured=value)
+
+
+def image(content: bytes, mime_type: str = "image/png") -> Result:
+    """One picture."""
+    return Result(content=({"type": "image", "data": b64encode(content).decode(), "mimeType": mime_type},))
+
+
+def audio(content: bytes, mime_type: str = "audio/wav") -> Result:
+    """One piece of sound."""
+    return Result(content=({"type": "audio", "data": b64encode(content).decode(), "mimeType": mime_type},))
+
+
+def embed(uri: str, content: str | bytes, mime_type: str | None = None) -> Result:
+    """One embedded resource: text as it is, bytes as a blob."""
+    resource: dict[str, object] = {"uri": uri}
+    if isinstance(content, str):
+        resource |= {"mimeType": mime_type or "text/plain", "text": content}
+    else:
+        resource |= {"mimeType": mime_type or "application/octet-stream", "blob": b64encode(content).decode()}
+    return Result(content=({"type": "resource", "resource": resource},))

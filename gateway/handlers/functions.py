@@ -1,0 +1,83 @@
+"""How the Python functions behind primitives of code are typed: what they are handed and what they may return.
+
+A function is plain or `async`; a plain one runs in a thread. It may return exactly what its alias names:
+
+- a tool: `Result` (see `handlers.answers`), a string (one text block), or a mapping (one JSON object, as structured
+  content and as text);
+- a resource: `Contents`, or a string or bytes in the MIME type of its definition;
+- a prompt: `Messages`, or a string (one message of the user);
+- a completion: the values, or `Completions` where there are more than those.
+
+Anything else is a wrong shape: the client gets a clean error, the log says what it was.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
+
+from gateway.domain.principals import Principal
+from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.handlers.context import Context
+
+ToolAnswer: TypeAlias = Result | str | Mapping[str, object]
+ResourceAnswer: TypeAlias = Contents | str | bytes
+PromptAnswer: TypeAlias = Messages | str
+CompletionAnswer: TypeAlias = Completions | Sequence[str]
+
+ToolFunction: TypeAlias = Callable[[Context], ToolAnswer] | Callable[[Context], Awaitable[ToolAnswer]]
+ResourceFunction: TypeAlias = Callable[[Context], ResourceAnswer] | Callable[[Context], Awaitable[ResourceAnswer]]
+PromptFunction: TypeAlias = Callable[[Context], PromptAnswer] | Callable[[Context], Awaitable[PromptAnswer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completing:
+    """What is being typed: the argument, its beginning so far, and the arguments already chosen."""
+
+    principal: Principal
+    argument: str
+    value: str
+    chosen: Mapping[str, str]
+
+
+CompletionFunction: TypeAlias = (
+    Callable[[Completing], CompletionAnswer] | Callable[[Completing], Awaitable[CompletionAnswer]]
+)
+
+Schema: TypeAlias = Mapping[str, object] | bool
+
+ObjectSchema = TypedDict(
+    "ObjectSchema",
+    {
+        "type": Required[Literal["object"]],
+        "properties": Required[Mapping[str, Schema]],
+        "required": NotRequired[Sequence[str]],
+        "additionalProperties": NotRequired[Schema],
+        "patternProperties": NotRequired[Mapping[str, Schema]],
+        "propertyNames": NotRequired[Schema],
+        "unevaluatedProperties": NotRequired[Schema],
+        "minProperties": NotRequired[int],
+        "maxProperties": NotRequired[int],
+        "dependentRequired": NotRequired[Mapping[str, Sequence[str]]],
+        "dependentSchemas": NotRequired[Mapping[str, Schema]],
+        "dependencies": NotRequired[Mapping[str, object]],
+        "allOf": NotRequired[Sequence[Schema]],
+        "anyOf": NotRequired[Sequence[Schema]],
+        "oneOf": NotRequired[Sequence[Schema]],
+        "not": NotRequired[Schema],
+        "if": NotRequired[Schema],
+        "then": NotRequired[Schema],
+        "else": NotRequired[Schema],
+        "title": NotRequired[str],
+        "description": NotRequired[str],
+        "default": NotRequired[object],
+        "examples": NotRequired[Sequence[object]],
+        "$schema": NotRequired[str],
+        "$id": NotRequired[str],
+        "$anchor": NotRequired[str],
+        "$comment": NotRequired[str],
+        "$ref": NotRequired[str],
+        "$defs": NotRequired[Mapping[str, Schema]],
+        "definitions": NotRequired[Mapping[str, Schema]],
+    },
+)
+"""A JSON Schema whose root is an object with properties, as far as types can say it."""

@@ -1,0 +1,52 @@
+"""Handlers that are one declared HTTP request: prepared whole, so that what is confirmed is what is sent."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from gateway.domain.requests import UpstreamRequest
+from gateway.handlers.filling import variables_of
+from gateway.handlers.forms import Form
+from gateway.handlers.port import Call, Prepared
+from gateway.handlers.requests import Requester
+
+_Answer = TypeVar("_Answer")
+
+
+class HttpHandler(Generic[_Answer]):
+    """Sends one request and answers what came back."""
+
+    def __init__(self, requester: Requester, form: Form[_Answer]) -> None:
+        self._requester = requester
+        self._form = form
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments as they are: null is a value."""
+        return arguments
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """The request that these arguments make, without its credential.
+
+        Raises:
+            TemplateFailed, EgressDenied: there is none.
+        """
+        request = self._requester.request(variables_of(arguments))
+        return Prepared(request=request, digest=digest_of(request), summary=f"{request.method} {request.url}")
+
+    async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
+        """Send it."""
+        del call
+        if prepared.request is None:
+            raise TypeError("an HTTP handler is prepared as one request")
+        return self._form.of_answer(await self._requester.send(prepared.request))
+
+
+def digest_of(request: UpstreamRequest) -> bytes:
+    """What stands for everything that is sent but the credential."""
+    seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode(), digest_size=32)
+    for text in (text for header in request.headers for text in header):
+        raw = text.encode()
+        seen.update(len(raw).to_bytes(4))
+        seen.update(raw)
+    seen.update(b"\n" if request.body is None else request.body)
+    return seen.digest()

@@ -1,0 +1,165 @@
+"""The tools that tell what a tenant's APIs are and call what they name: builtin, the same in every tenant."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import anyio.to_thread
+import msgspec
+import structlog
+
+from gateway.catalog.outlines import Outlines
+from gateway.domain.identifiers import TenantId
+from gateway.domain.queries import Queried
+from gateway.domain.results import ABSENT, Result
+from gateway.domain.tools import Tool
+from gateway.errors import NotFound
+from gateway.handlers.port import Call, Prepared
+from gateway.handlers.work import Subject, prepared
+from gateway.openapi.query_answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_endpoint
+from gateway.openapi.query_api import View
+from gateway.openapi.query_fit import render
+from gateway.openapi.query_tools import CALL
+
+log = structlog.get_logger(__name__)
+
+_PLACE = "query"
+_PAGING = frozenset({"cursor", "offset", "limit"})
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Cursors(Protocol):
+    """What signs positions in lists."""
+
+    def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
+        """The cursor of the page that follows."""
+        ...
+
+    def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
+        """The position in a cursor, or InvalidCursor."""
+        ...
+
+
+class Queries:
+    """What the query tools of all tenants are made with."""
+
+    def __init__(self, outlines: Outlines, cursors: Cursors) -> None:
+        self._outlines = outlines
+        self._cursors = cursors
+
+    def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
+        """What runs one of the tools."""
+        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors)
+
+
+class QueryHandler:
+    """Runs one of the query tools for one tenant; what is seen of its sources is asked of each call."""
+
+    def __init__(self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: Cursors) -> None:
+        self._tenant = tenant
+        self._subject = Subject(name=tool.name, definition=tool.definition)
+        self._outlines = outlines
+        self._cursors = cursors
+        self._answer = ANSWERS.get(tool.name)
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments without those that are null: clients send null for what is not there."""
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """The call that these arguments make."""
+        return prepared(self._subject, arguments)
+
+    async def run(self, prepared: Prepared, call: Call, /) -> Result:
+        """Tell, or call what is named.
+
+        Raises:
+            InvalidCursor: the cursor is not of this list as it is now.
+            GatewayError: what was called was refused.
+        """
+        arguments = prepared.arguments
+        seen = call.queried()
+        views = await self._views(seen)
+        try:
+            if self._answer is None:
+                return await self._call(views, seen, arguments, call)
+            asked = self._asked(arguments, seen)
+            return await anyio.to_thread.run_sync(_tell, self._answer, views, asked)
+        except Unfound as unfound:
+            return _refuse(unfound)
+
+    async def _views(self, seen: Sequence[Queried]) -> Sequence[View]:
+        found: list[View] = []
+        for one in seen:
+            try:
+                api = await self._outlines.of(self._tenant, one.source)
+            except NotFound:  # replaced since the snapshot was loaded; the others are there
+                log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
+                continue
+            found.append(View(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
+        return found
+
+    def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> Asked:
+        cursor = arguments.get("cursor")
+        listing = self._listing(arguments, seen)
+
+        def mint(offset: int) -> str:
+            return self._cursors.mint(self._tenant, _PLACE, listing, str(offset))
+
+        if isinstance(cursor, str):
+            offset = int(self._cursors.open(self._tenant, _PLACE, listing, cursor))
+        else:
+            offset = cast("int", arguments.get("offset", 0))
+        return Asked(arguments=arguments, offset=offset, mint=mint)
+
+    def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
+        """What a cursor is good for: this tool, these arguments, these versions of the documents."""
+        wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
+        versions = [(one.source.id, one.source.version, len(one.tools)) for one in seen]
+        digest = hashlib.blake2b(_encode([self._subject.name, wanted, versions]), digest_size=16)
+        return f"{_PLACE}:{digest.hexdigest()}"
+
+    async def _call(
+        self, views: Sequence[View], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
+    ) -> Result:
+        chosen = choose_views(views, _text(arguments, "source"))
+        key = _text(arguments, "operation") or ""
+        view, endpoint = await anyio.to_thread.run_sync(find_endpoint, chosen, key)
+        tools = next(one.tools for one in seen if one.source.name == view.source)
+        tool = tools.get(endpoint.identity)
+        if tool is None:
+            raise Unfound(f"{endpoint.identity} cannot be called; the report of its import says why")
+        given = cast("Mapping[str, object]", arguments.get("arguments", {}))
+        return _result(await call.call_operation(tool, given))
+
+
+def _tell(answer: Answering, views: Sequence[View], asked: Asked) -> Result:
+    told = answer(choose_views(views, asked.text("source")), asked)
+    return Result(content=[{"type": "text", "text": render(told)}], structured=told)
+
+
+def _refuse(unfound: Unfound) -> Result:
+    said: dict[str, object] = {"error": unfound.message}
+    if unfound.suggestions:
+        said["suggestions"] = list(unfound.suggestions)
+    return Result(content=[{"type": "text", "text": render(said)}], is_error=True)
+
+
+def _result(members: Mapping[str, Any]) -> Result:
+    """The result of a call inside, as the answer of this one."""
+    return Result(
+        content=members.get("content", ()),
+        structured=members.get("structuredContent", ABSENT),
+        is_error=bool(members.get("isError", False)),
+        meta=members.get("_meta"),
+    )
+
+
+def _text(arguments: Mapping[str, object], name: str) -> str | None:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def talks(tool: Tool) -> bool:
+    """Whether a call may ask the client something: what is called may have to be confirmed."""
+    return tool.name == CALL

@@ -1,0 +1,205 @@
+"""Handlers that are a list of steps, run in order until one answers.
+
+Nothing loops, so a list takes at most as many steps as it has; time and what is kept are bounded as well. A tool or
+request that fails ends the list with its failure.
+
+With clients of 2026-07-28 a question ends the request, and the list runs again from its start when the answer has
+come: calls and requests that were finished are not made again, and nothing is told, logged or slept through twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast, get_args
+
+import anyio
+import msgspec
+from anyio.lowlevel import checkpoint
+
+from gateway.definitions.handler_specs import (
+    AskStep,
+    CallStep,
+    GatherStep,
+    HttpStep,
+    IfStep,
+    LogStep,
+    ProgressStep,
+    Question,
+    ReturnStep,
+    RootsStep,
+    SampleStep,
+    SleepStep,
+    Step,
+    StepsSpec,
+)
+from gateway.domain.requests import UpstreamAnswer
+from gateway.errors import HandlerFailed, NotFound
+from gateway.handlers.asking import answer_of, question_of
+from gateway.handlers.filling import fill, variables_of
+from gateway.handlers.forms import Form
+from gateway.handlers.media import kind_of, read_json, read_text
+from gateway.handlers.memory import Memory
+from gateway.handlers.port import Call, LogLevel
+from gateway.handlers.requests import Exit, Requester
+
+LIST_S = 60.0
+_MOST_KEPT = 4 * 1024 * 1024
+_FIRST_ERROR = 300
+_DONE = "steps"
+_LEVELS = frozenset(get_args(LogLevel))
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class StepsWork(Generic[_Answer]):
+    """Runs a list of steps."""
+
+    spec: StepsSpec
+    form: Form[_Answer]
+    way: Exit
+
+    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+        """The answer of the step that ends the list."""
+        with call.within(LIST_S):
+            ended = await _Run(self.form, self.way, call, variables_of(arguments)).go(self.spec.steps, "")
+        return self.form.of_nothing() if ended is None else ended.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[_Answer]):
+    """The list came to its end."""
+
+    answer: _Answer
+
+
+class _Run(Generic[_Answer]):
+    """One run of a list."""
+
+    def __init__(self, form: Form[_Answer], way: Exit, call: Call, variables: dict[str, object]) -> None:
+        self._form = form
+        self._way = way
+        self._call = call
+        self._peer = call.peer
+        self._variables = variables
+        self._memory = Memory(self._peer)
+        self._left = _MOST_KEPT
+        self._taken = 0
+        told = self._peer.recall(_DONE)
+        self._told = told if isinstance(told, int) else 0
+
+    async def go(self, steps: tuple[Step, ...], path: str) -> _Ended[_Answer] | None:
+        """Take the steps in order; None when none of them ended the list."""
+        for number, step in enumerate(steps):
+            ended = await self._take(step, f"{path}/{number}")
+            if ended is not None:
+                return ended
+        return None
+
+    async def _take(self, step: Step, path: str) -> _Ended[_Answer] | None:
+        self._taken += 1
+        await checkpoint()  # filling templates does not wait for anything: let others run in between
+        match step:
+            case IfStep():
+                branch = step.then if step.when.holds(self._variables) else step.otherwise
+                return await self.go(branch, f"{path}/{'then' if branch is step.then else 'else'}")
+            case ReturnStep():
+                return _Ended(fill(step.answer, self._variables, self._form))
+            case CallStep():
+                return await self._call_tool(step, path)
+            case HttpStep():
+                return await self._send(step, path)
+            case AskStep() | SampleStep() | RootsStep():
+                await self._ask((step,))
+            case GatherStep():
+                await self._ask(step.questions)
+            case ProgressStep() | LogStep() | SleepStep():
+                if self._taken > self._told:  # what an earlier round of this call did is not done again
+                    await self._tell(step)
+        return None
+
+    async def _tell(self, step: ProgressStep | LogStep | SleepStep) -> None:
+        match step:
+            case SleepStep():
+                await anyio.sleep(step.seconds)
+            case LogStep():
+                if step.level not in _LEVELS:
+                    raise HandlerFailed(f"there is no log level {step.level!r}")
+                await self._peer.log(cast("LogLevel", step.level), step.text.render(self._variables), step.logger)
+            case ProgressStep():
+                total = None if step.total is None else _number(step.total.render(self._variables))
+                message = None if step.message is None else step.message.render(self._variables)
+                await self._peer.progress(_number(step.progress.render(self._variables)), total, message)
+
+    async def _ask(self, steps: tuple[Question, ...]) -> None:
+        self._peer.remember(_DONE, self._taken)
+        questions = {step.key: question_of(step, self._variables) for step in steps}
+        answers = await self._peer.ask(questions)
+        for step in steps:
+            self._keep(step.keep_as, answer_of(step, answers[step.key]))
+
+    async def _call_tool(self, step: CallStep, path: str) -> _Ended[_Answer] | None:
+        arguments = step.arguments.render(self._variables)
+        if not isinstance(arguments, dict):
+            raise HandlerFailed(f"the arguments for {step.tool!r} are no object")
+        given = cast("dict[str, object]", arguments)
+
+        async def act() -> dict[str, Any]:
+            try:
+                return await self._call.call_tool(step.tool, given, key=path[1:])
+            except NotFound:
+                raise HandlerFailed(f"there is no tool {step.tool!r} to call") from None
+
+        result = cast("dict[str, Any]", await self._memory.once(f"do{path}", act, repeatable=False))
+        if result.get("isError"):
+            return _Ended(self._form.of_failure(result))
+        self._keep(step.keep_as, result)
+        return None
+
+    async def _send(self, step: HttpStep, path: str) -> _Ended[_Answer] | None:
+        requester = Requester(step.http, self._way)
+
+        async def act() -> list[Any]:
+            request = requester.request(self._variables)
+            answer = await requester.send(request, limit_bytes=max(self._left, 1))
+            if answer.status >= _FIRST_ERROR:
+                failed.append(answer)
+                return []
+            return [_value(answer)]
+
+        failed: list[UpstreamAnswer] = []
+        kept = await self._memory.once(f"do{path}", act, repeatable=requester.is_safe)
+        if failed:
+            return _Ended(self._form.of_answer(failed[0]))
+        if not kept:
+            raise HandlerFailed("a request failed before the client was asked")
+        self._keep(step.keep_as, kept[0])
+        return None
+
+    def _keep(self, name: str | None, value: object) -> None:
+        if name is None:
+            return
+        try:
+            self._left -= len(msgspec.json.encode(value))
+        except (TypeError, ValueError, RecursionError):
+            raise HandlerFailed(f"what is to be kept as {name!r} is no JSON") from None
+        if self._left < 0:
+            raise HandlerFailed(f"the steps keep more than {_MOST_KEPT} bytes")
+        self._variables[name] = value
+
+
+def _value(answer: UpstreamAnswer) -> object:
+    """What a request is kept as: a JSON value where it is one, else its text; nothing where there is no body."""
+    kind = kind_of(answer)
+    if not answer.body:
+        return None
+    if kind.endswith(("/json", "+json")):
+        return read_json(answer)
+    text = read_text(answer)
+    if text is None:
+        raise HandlerFailed("the upstream answered with something that steps cannot use: it is no text")
+    return text
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise HandlerFailed("the progress of a call is a number")

@@ -1,0 +1,80 @@
+"""Where plain functions of operators' code run: in threads, as many at a time as there are places.
+
+A thread cannot be stopped. When a call is given up its function goes on in the thread and keeps its place until it
+returns, so functions that hang can use up the places but nothing else; the threads do not keep the gateway from ending.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Generic, TypeVar
+
+import anyio
+
+_T = TypeVar("_T")
+
+
+class Threads:
+    """The places of one gateway."""
+
+    def __init__(self, places: int = 32) -> None:
+        self._places = places
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    @property
+    def busy(self) -> int:
+        """How many functions run now, those nobody waits for included."""
+        return 0 if self._limiter is None else self._limiter.borrowed_tokens
+
+    async def run(self, function: Callable[[], _T]) -> _T:
+        """What the function returns or raises, once there was a place for it."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._places)
+        job = _Job(function, self._limiter)
+        await self._limiter.acquire_on_behalf_of(job)
+        try:
+            threading.Thread(target=contextvars.copy_context().run, args=(job.run,), daemon=True).start()
+        except BaseException:
+            self._limiter.release_on_behalf_of(job)
+            raise
+        return await job.done
+
+
+class _Job(Generic[_T]):
+    """One function on its way through a thread."""
+
+    def __init__(self, function: Callable[[], _T], limiter: anyio.CapacityLimiter) -> None:
+        self._function = function
+        self._limiter = limiter
+        self._loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[_T] = self._loop.create_future()
+
+    def run(self) -> None:
+        """Run the function, in its thread, and tell the event loop."""
+        try:
+            answer = self._function()
+        except Exception as error:  # it belongs to whoever waits, whatever it is
+            self._tell(partial(self._fail, error))
+        except BaseException as error:  # such as SystemExit, which would end the gateway
+            self._tell(partial(self._fail, RuntimeError(f"the function raised {type(error).__name__}")))
+        else:
+            self._tell(partial(self._succeed, answer))
+
+    def _tell(self, settle: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(settle)
+        except RuntimeError:  # the gateway has ended meanwhile
+            return
+
+    def _succeed(self, answer: _T) -> None:
+        self._limiter.release_on_behalf_of(self)
+        if not self.done.done():
+            self.done.set_result(answer)
+
+    def _fail(self, error: Exception) -> None:
+        self._limiter.release_on_behalf_of(self)
+        if not self.done.done():
+            stops = isinstance(error, StopIteration)  # which no future can carry
+            self.done.set_exception(RuntimeError("the function raised StopIteration") if stops else error)

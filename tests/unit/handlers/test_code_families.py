@@ -1,0 +1,256 @@
+"""Resources, prompts and completions that are Python functions, with the failures of each."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.domain.policy import Decision, Policy
+from gateway.domain.primitives import Family
+from gateway.domain.results import Completions, Contents, Messages
+from gateway.errors import (
+    ArgumentsInvalid,
+    CallError,
+    GatewayError,
+    HandlerFailed,
+    MissingArguments,
+    NotFound,
+    PolicyDenied,
+)
+from gateway.handlers.context import Context
+from gateway.handlers.functions import Completing
+from gateway.upstream.pool import Upstream
+from tests.support.household import Household
+
+
+@pytest.fixture
+def house() -> Household:
+    """A tenant without primitives, and with no way out."""
+    return Household(Upstream())
+
+
+async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house: Household) -> None:
+    """Ours: text and blob, with URI and MIME type (RES-1)."""
+    house.has_code(Family.RESOURCE, "note://text", lambda context: "hi", mimeType="text/plain")
+    house.has_code(Family.RESOURCE, "note://blob", lambda context: b"\x00", mimeType="image/png")
+    shown = Contents(contents=({"text": "a"}, {"uri": "note://other", "mimeType": "text/html", "text": "b"}))
+    house.has_code(Family.RESOURCE, "note://both", lambda context: shown, mimeType="text/plain")
+
+    assert (await house.read("note://text")).contents == (
+        {"uri": "note://text", "mimeType": "text/plain", "text": "hi"},
+    )
+    assert (await house.read("note://blob")).contents == (
+        {"uri": "note://blob", "mimeType": "image/png", "blob": "AA=="},
+    )
+    assert [content["uri"] for content in (await house.read("note://both")).contents] == ["note://both", "note://other"]
+
+
+async def test_a_template_hands_its_variables_over(house: Household) -> None:
+    """Ours: what the URI says is what the function is given (RES-2)."""
+    house.has_code(
+        Family.TEMPLATE,
+        "pet://{kind}/{id}",
+        lambda context: f"{context.uri} {dict(context.arguments)}",
+        mimeType="text/plain",
+    )
+
+    read = await house.read("pet://cat/7%2F8")
+
+    assert read.contents[0]["uri"] == "pet://cat/7%2F8"
+    assert read.contents[0]["text"] == "pet://cat/7%2F8 {'kind': 'cat', 'id': '7/8'}"
+
+
+async def test_a_resource_without_mime_type_anywhere_is_a_wrong_shape(house: Household) -> None:
+    """Ours: absent from result and definition is not guessed (RES-1)."""
+    house.has_code(Family.RESOURCE, "note://1", lambda context: "hi")
+
+    with pytest.raises(HandlerFailed, match="mimeType"):
+        await house.read("note://1")
+
+
+async def test_a_function_may_say_that_there_is_no_such_resource(house: Household) -> None:
+    """Ours: a template knows which of its URIs exist (CAL-3)."""
+
+    def reads(context: Context) -> str:
+        raise NotFound("no such pet")
+
+    house.has_code(Family.TEMPLATE, "pet://{id}", reads, mimeType="text/plain")
+
+    with pytest.raises(NotFound):
+        await house.read("pet://7")
+    assert house.desk.lines == ["read pet://7 call not_found"]
+
+
+async def test_texts_and_messages_are_a_prompt(house: Household) -> None:
+    """Ours: a text is what the user says (PRM-2)."""
+    said = Messages(messages=({"role": "assistant", "content": {"type": "text", "text": "a"}},), description="d")
+    house.has_code(Family.PROMPT, "text", lambda context: f"hi {context.arguments}")
+    house.has_code(Family.PROMPT, "messages", lambda context: said)
+
+    assert (await house.get("text")).messages == ({"role": "user", "content": {"type": "text", "text": "hi {}"}},)
+    assert await house.get("messages") == said
+
+
+async def test_every_missing_argument_is_named(house: Household) -> None:
+    """Ours: one error says all that is missing (PRM-1)."""
+    arguments = [{"name": name, "required": name != "c"} for name in "abc"]
+    house.has_code(Family.PROMPT, "asks", lambda context: "x", arguments=arguments)
+
+    with pytest.raises(MissingArguments, match="a, b"):
+        await house.get("asks", {"c": "1"})
+    with pytest.raises(ArgumentsInvalid, match="d, e"):
+        await house.get("asks", {"a": "1", "b": "2", "e": "", "d": ""})
+    with pytest.raises(ArgumentsInvalid, match="more than"):
+        await house.get("asks", {"a": "1", "b": "x" * 100_000})
+    assert (await house.get("asks", {"a": "1", "b": "2"})).messages
+
+
+def _raises(context: Context) -> str:
+    raise RuntimeError("password=hunter2")
+
+
+async def _hangs(context: Context) -> str:
+    await anyio.sleep_forever()
+    return ""
+
+
+_WRONG: Sequence[Callable[[Context], object]] = (
+    _raises,
+    _hangs,
+    lambda context: 3,
+    lambda context: None,
+    lambda context: "x" * (11 * 1024 * 1024),
+    lambda context: Contents(contents=({"text": "a", "blob": "AA=="},)),
+    lambda context: Contents(contents=cast("Any", 5)),
+    lambda context: Messages(messages=({"role": "system", "content": {"type": "text", "text": ""}},)),
+    lambda context: Messages(messages=({"role": "user"},)),
+)
+
+
+def _typed(family: Family) -> dict[str, Any]:
+    return {} if family is Family.PROMPT else {"mimeType": "text/plain"}
+
+
+@pytest.mark.parametrize("number", range(len(_WRONG)))
+@pytest.mark.parametrize("family", [Family.RESOURCE, Family.TEMPLATE, Family.PROMPT])
+async def test_raising_hanging_wrong_and_huge_answers_are_clean_errors(
+    house: Household, family: Family, number: int
+) -> None:
+    """Ours: logged with the correlation id, nothing internal told, one record, and the gateway goes on (CAL-4)."""
+    name = {Family.RESOURCE: "note://x", Family.TEMPLATE: "note://{id}"}.get(family, "prompt")
+    timeout_s = 0.01 if _WRONG[number] is _hangs else 60
+    house.has_code(family, name, _WRONG[number], timeout_s=timeout_s, **_typed(family))
+
+    with capture_logs() as logs, anyio.fail_after(10), pytest.raises(CallError) as caught:
+        await (house.get(name) if family is Family.PROMPT else house.read("note://x"))
+
+    assert "hunter2" not in caught.value.message
+    assert any(line.get("correlation_id") == "c-1" for line in logs)
+    assert len(house.desk.records) == 1
+    assert house.desk.inside == 0
+
+
+@pytest.mark.parametrize("family", [Family.RESOURCE, Family.PROMPT])
+async def test_a_cancelled_reading_is_recorded(house: Household, family: Family) -> None:
+    """Ours: who left is in the trail, and the place is free (SAF-4)."""
+    started = anyio.Event()
+
+    async def hangs(context: Context) -> str:
+        started.set()
+        await anyio.sleep_forever()
+        return ""
+
+    name = "note://x" if family is Family.RESOURCE else "prompt"
+    house.has_code(family, name, hangs)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(house.read if family is Family.RESOURCE else house.get, name)
+            await started.wait()
+            group.cancel_scope.cancel()
+
+    assert house.desk.lines[0].endswith("call cancelled")
+    assert house.desk.inside == 0
+
+
+@pytest.mark.parametrize("decision", [Decision.DENY, Decision.APPROVE])
+async def test_the_policy_holds_for_every_family(house: Household, decision: Decision) -> None:
+    """Ours: resources, prompts and completions pass the same gates as tools (SAF-2)."""
+    house.has_code(Family.RESOURCE, "note://x", lambda context: "x", mimeType="text/plain")
+    house.has_code(Family.PROMPT, "prompt", lambda context: "x", arguments=[{"name": "a"}])
+    house.set_policy(Policy(safe=decision))
+
+    for refused in (house.read("note://x"), house.get("prompt"), house.complete("prompt", "a", "")):
+        with pytest.raises(PolicyDenied):
+            await refused
+
+
+async def test_a_function_completes_arguments_and_variables(house: Household) -> None:
+    """MCP: at most a hundred values, and whether there are more (PRM-3)."""
+    seen: list[Completing] = []
+
+    def completes(completing: Completing) -> Sequence[str]:
+        seen.append(completing)
+        return [f"{completing.value}{number}" for number in range(250)]
+
+    async def knows(completing: Completing) -> Completions:
+        return Completions(values=("a",), total=1000, has_more=True)
+
+    house.has_code(Family.PROMPT, "prompt", lambda context: "x", complete=completes, arguments=[{"name": "a"}])
+    house.has_code(Family.TEMPLATE, "pet://{id}", lambda context: "x", complete=knows)
+
+    found = await house.complete("prompt", "a", "v", {"b": "1"})
+
+    assert (len(found.values), found.values[0], found.has_more, found.total) == (100, "v0", True, 250)
+    assert (seen[0].argument, seen[0].chosen, seen[0].principal.subject) == ("a", {"b": "1"}, "alice")
+    assert await house.complete("pet://{id}", "id", "") == Completions(values=("a",), total=1000, has_more=True)
+    assert house.desk.lines[0] == "complete prompt call ok"
+
+
+async def test_what_nothing_completes_has_no_values_and_what_is_unknown_is_refused(house: Household) -> None:
+    """MCP: an argument that does not exist is an invalid parameter (PRM-3)."""
+    house.has_code(Family.PROMPT, "prompt", lambda context: "x", arguments=[{"name": "a"}])
+
+    assert await house.complete("prompt", "a", "") == Completions(values=(), total=0)
+    with pytest.raises(ArgumentsInvalid):
+        await house.complete("prompt", "b", "")
+
+
+def _says(returned: object) -> Callable[[Completing], object]:
+    def completes(completing: Completing) -> object:
+        return returned
+
+    return completes
+
+
+async def test_a_completion_that_hangs_is_stopped(house: Household) -> None:
+    """Ours: suggestions are bounded in time like everything else (CAL-4)."""
+
+    async def hangs(completing: Completing) -> Sequence[str]:
+        await anyio.sleep_forever()
+        return ()
+
+    house.has_code(
+        Family.PROMPT, "prompt", lambda context: "x", timeout_s=0.01, complete=hangs, arguments=[{"name": "a"}]
+    )
+
+    with anyio.fail_after(5), pytest.raises(HandlerFailed):
+        await house.complete("prompt", "a", "")
+    assert house.desk.lines == ["complete prompt call call.handler_failed"]
+
+
+@pytest.mark.parametrize("returned", ["abc", [1], None, 3])
+async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, returned: object) -> None:
+    """Ours: a text is no list of its letters (CAL-4)."""
+    house.has_code(
+        Family.PROMPT,
+        "prompt",
+        lambda context: "x",
+        complete=cast("Any", _says(returned)),
+        arguments=[{"name": "a"}],
+    )
+
+    with pytest.raises(GatewayError, match="no list of values"):
+        await house.complete("prompt", "a", "")
