@@ -1,41 +1,61 @@
-"""What happens to a tool call: authorise, limit, decide, validate, prepare, record the intent, run, shape, record.
+"""What happens to a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, shape, record.
 
-`Calls.run` is the one way to a handler. It answers with the inside of a protocol result as JSON bytes; what it raises
-is no result but a refusal that the face translates.
+`Calls` is the one way to a handler, for tools, resources, prompts and completions, also for calls inside calls. What
+it raises is no result but a refusal that the face translates; a tool's own failures are results.
 """
 
-import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from time import perf_counter_ns
+from typing import Protocol, TypeVar
 
 import anyio
 import structlog
 
 from gateway.calls import shape
+from gateway.calls.gates import authorise, confirm, decide
+from gateway.calls.prompting import check_arguments, embed_resources
+from gateway.calls.results import check_completions, check_contents, check_messages, encode, hold_to
+from gateway.calls.running import Finder, Outcome, RunningCall
 from gateway.definitions.validators import find_faults
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision, Limits, Safety
 from gateway.domain.principals import Principal
 from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.errors import (
     ArgumentsInvalid,
-    Forbidden,
+    AuditUnavailable,
+    BadInput,
+    CallError,
+    CapabilityMissing,
     GatewayError,
+    HandlerFailed,
     LimitExceeded,
     NotFound,
+    OutputInvalid,
     PolicyDenied,
+    RecursionRefused,
+    TemplateFailed,
     UpstreamError,
 )
-from gateway.handlers.bind import BoundTool
-from gateway.handlers.port import Prepared
+from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTemplate, BoundTool
+from gateway.handlers.port import Handler, InputRequired, Peer, Prepared
+from gateway.handlers.silent import SILENT
+from gateway.telemetry.metrics import Metrics
+
+__all__ = ("Calls", "Finder", "Limiter", "Trail")
 
 log = structlog.get_logger(__name__)
 
 _HTTP_ERROR = 400
+_NS = 1e9
+_ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # looking up a member costs more than a call of ours
+_SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
+"""What a tool's result may say of its failure."""
+
+_Answer = TypeVar("_Answer")
 
 
 class Limiter(Protocol):
@@ -54,123 +74,264 @@ class Trail(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How a call ended, for the trail, and the bytes that tell the client."""
-
-    result: bytes
-    word: str
-    status: int | None = None
-    digest: bytes = b""
-
-
 class Calls:
     """The stations of this replica."""
 
-    def __init__(self, limiter: Limiter, trail: Trail) -> None:
+    def __init__(
+        self, limiter: Limiter, trail: Trail, shaper: shape.Shaper | None = None, metrics: Metrics | None = None
+    ) -> None:
         self._limiter = limiter
         self._trail = trail
+        self._shaper = shaper or shape.Shaper()
+        self._metrics = metrics or Metrics()
 
     async def run(
-        self, principal: Principal, bound: BoundTool, arguments: Mapping[str, object], *, correlation_id: str
+        self,
+        principal: Principal,
+        bound: BoundTool,
+        arguments: Mapping[str, object],
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
     ) -> bytes:
-        """Run one call to its end and return the members of its result object as JSON.
+        """Run one tool call to its end and return the members of its result object as JSON.
 
         Raises:
             NotFound, Forbidden: the tool is not this principal's to call.
             LimitExceeded: too many calls; nothing was done.
             AuditUnavailable: the call could not be recorded, so it has no answer.
+            CapabilityMissing: the call has to ask the client what the client did not declare.
+            InputRequired: the client has to answer first, and call again.
         """
-        _authorise(principal, bound)
-        call = _Call(principal, bound, arguments, correlation_id)
+        call = RunningCall(
+            self, principal, peer, finder, correlation_id=correlation_id, asked=("call", bound.tool.name)
+        )
+        return await self.pass_tool(call, bound, arguments)
+
+    async def read(
+        self,
+        principal: Principal,
+        bound: BoundResource,
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
+    ) -> Contents:
+        """Read one resource.
+
+        Raises:
+            NotFound, Forbidden, LimitExceeded, AuditUnavailable, CapabilityMissing, InputRequired: as for tools.
+            PolicyDenied, UpstreamError, CallError, TemplateFailed: there is nothing to show, and why.
+        """
+        call = RunningCall(self, principal, peer, finder, correlation_id=correlation_id, asked=("read", bound.uri))
+        return await self.pass_resource(call, bound)
+
+    async def get_prompt(
+        self,
+        principal: Principal,
+        bound: BoundPrompt,
+        arguments: Mapping[str, str],
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
+    ) -> Messages:
+        """Make the messages of one prompt.
+
+        Raises:
+            MissingArguments: required arguments are not there; the message names them all.
+            ArgumentsInvalid: arguments are there that the prompt does not have.
+            GatewayError: as for resources.
+        """
+        call = RunningCall(
+            self, principal, peer, finder, correlation_id=correlation_id, asked=("get", bound.primitive.name)
+        )
+        authorise(principal, bound)
+        return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
+
+    async def complete(
+        self,
+        principal: Principal,
+        bound: BoundPrompt | BoundTemplate,
+        argument: tuple[str, str],
+        chosen: Mapping[str, str],
+        *,
+        correlation_id: str,
+    ) -> Completions:
+        """Values for an argument of a prompt or a variable of a template, given as its name and what was typed so far.
+
+        Raises:
+            ArgumentsInvalid: there is no argument of that name.
+            GatewayError: as for resources.
+        """
+        call = RunningCall(
+            self, principal, SILENT, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
+        )
+        authorise(principal, bound)
+        return await self._through(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
+
+    async def pass_tool(self, call: RunningCall, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
+        """Take a tool call through all stations; see `run`."""
+        authorise(call.principal, bound)
+        call.source = bound.tool.source_name or bound.tool.origin
+        return await self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
+
+    async def pass_resource(self, call: RunningCall, bound: BoundResource) -> Contents:
+        """Take the reading of a resource through all stations; see `read`."""
+        authorise(call.principal, bound)
+        return await self._through(call, bound.limits, lambda: self._read(call, bound))
+
+    async def _through(
+        self, call: RunningCall, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
+    ) -> _Answer:
+        """Count it, do it, and record how it ended before anybody hears of it."""
         try:
-            async with self._limiter.admit(principal.tenant, principal.key, bound.limits):
-                outcome = await self._perform(call)
-        except LimitExceeded:
-            await self._trail.write(call.record(_Outcome(b"", "limited")))
+            async with self._limiter.admit(call.principal.tenant, call.principal.key, limits):
+                outcome = await perform()
+        except AuditUnavailable:
+            raise
+        except (GatewayError, InputRequired) as error:
+            _note(call, error)
+            await self._trail.write(call.record(_CALL, Outcome(None, _word(error))))
+            self._count(call, _word(error))
             raise
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._trail.write(call.record(_Outcome(b"", "cancelled", None, call.digest)))
+                await self._trail.write(call.record(_CALL, Outcome(None, "cancelled")))
+            self._count(call, "cancelled")
             raise
-        await self._trail.write(call.record(outcome))
-        return outcome.result
+        except Exception:
+            log.exception("call_failed", action=call.asked[0], target=call.asked[1], correlation_id=call.correlation_id)
+            await self._trail.write(call.record(_CALL, Outcome(None, "crashed")))
+            self._count(call, "crashed")
+            raise HandlerFailed("the call failed inside the gateway") from None
+        await self._trail.write(call.record(_CALL, outcome))
+        self._count(call, outcome.word)
+        return outcome.answer
 
-    async def _perform(self, call: "_Call") -> _Outcome:
-        bound = call.bound
+    def _count(self, call: RunningCall, word: str) -> None:
+        total_s = (perf_counter_ns() - call.started_ns) / _NS
+        source = call.source or call.asked[0]
+        self._metrics.note_call(call.principal.slug, source, word, total_s=total_s, upstream_s=call.upstream_ns / _NS)
+
+    async def _run(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Outcome[bytes]:
         try:
-            _decide(bound)
-            arguments = bound.handler.settle(call.arguments)
-            if not bound.validator.is_valid(arguments):
-                faults = find_faults(bound.validator, arguments)
-                raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-            prepared = bound.handler.prepare(arguments)
+            is_allowed = bound.decision is _ALLOW
+            if not is_allowed:
+                decide(bound)
+            prepared = _prepare(bound, given)
             call.digest = prepared.digest
-            if bound.tool.safety is not Safety.SAFE:
-                await self._trail.write(call.intent(prepared))
-            answer = await bound.handler.run(prepared)
-        except (ArgumentsInvalid, PolicyDenied, UpstreamError) as error:
-            return _Outcome(shape.failure(error, call.correlation_id), error.code, None, call.digest)
-        except GatewayError:
+            if not is_allowed:
+                await confirm(call, prepared)
+            if bound.tool.safety is not _SAFE:
+                await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+            asked_ns = perf_counter_ns()
+            try:
+                answer = await bound.handler.run(prepared, call)
+            finally:
+                call.upstream_ns = perf_counter_ns() - asked_ns
+            if isinstance(answer, Result):
+                return _encoded(answer, bound)
+            if len(answer.body) <= shape.LARGEST_TEXT:
+                return _answered(answer, shape.content(answer), bound)
+            return _answered(answer, await self._shaper.content(call.principal, answer), bound)
+        except CapabilityMissing:
+            raise
+        except _SHOWN as error:
+            _note(call, error)
+            return _failed(shape.failure(error, call.correlation_id), error.code)
+        except (GatewayError, InputRequired):
             raise
         except Exception:
             log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
-            return _Outcome(shape.crash(call.correlation_id), "crashed", None, call.digest)
-        return _outcome_of(answer, prepared)
+            return _failed(shape.crash(call.correlation_id), "crashed")
+
+    async def _read(self, call: RunningCall, bound: BoundResource) -> Outcome[Contents]:
+        contents = await self._perform(call, bound, bound.handler, bound.variables)
+        checked, size = check_contents(contents, bound)
+        return Outcome(checked, "ok", size=size)
+
+    async def _get(self, call: RunningCall, bound: BoundPrompt, arguments: Mapping[str, str]) -> Outcome[Messages]:
+        check_arguments(bound, arguments)
+        messages = await self._perform(call, bound, bound.handler, arguments)
+        checked, size = check_messages(await embed_resources(messages, call), bound)
+        return Outcome(checked, "ok", size=size)
+
+    async def _complete(
+        self,
+        call: RunningCall,
+        bound: BoundPrompt | BoundTemplate,
+        argument: tuple[str, str],
+        chosen: Mapping[str, str],
+    ) -> Outcome[Completions]:
+        name, typed = argument
+        if name not in bound.arguments:
+            raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
+        decide(bound)
+        if bound.completer is None:
+            return Outcome(Completions(values=(), total=0), "ok")
+        found = await bound.completer.complete(name, typed, chosen, call)
+        return Outcome(check_completions(found), "ok")
+
+    async def _perform(
+        self,
+        call: RunningCall,
+        bound: BoundResource | BoundPrompt,
+        handler: Handler[_Answer],
+        arguments: Mapping[str, object],
+    ) -> _Answer:
+        """Decide, prepare, confirm, record the intent, run: what is the same for resources and prompts."""
+        decide(bound)
+        prepared = handler.prepare(handler.settle(arguments))
+        call.digest = prepared.digest
+        if bound.decision is Decision.CONFIRM:
+            await confirm(call, prepared)
+        if bound.primitive.safety is not Safety.SAFE:
+            await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+        return await handler.run(prepared, call)
 
 
-class _Call:
-    """One call on its way through the stations."""
+def _prepare(bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+    arguments = bound.handler.settle(given)
+    if not bound.validator.is_valid(arguments):
+        faults = find_faults(bound.validator, arguments)
+        raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+    return bound.handler.prepare(arguments)
 
-    __slots__ = ("arguments", "bound", "correlation_id", "digest", "principal", "started_ns")
 
-    def __init__(
-        self, principal: Principal, bound: BoundTool, arguments: Mapping[str, object], correlation_id: str
-    ) -> None:
-        self.principal = principal
-        self.bound = bound
-        self.arguments = arguments
-        self.correlation_id = correlation_id
-        self.digest = b""
-        self.started_ns = time.perf_counter_ns()
+def _encoded(result: Result, bound: BoundTool) -> Outcome[bytes]:
+    members = encode(result, bound.output)
+    return Outcome(members, "error" if result.is_error else "ok", None, len(members))
 
-    def intent(self, prepared: Prepared) -> CallRecord:
-        """That the call is about to be made."""
-        return self._record(AuditKind.CALL_INTENT, _Outcome(b"", "intended", None, prepared.digest))
 
-    def record(self, outcome: _Outcome) -> CallRecord:
-        """How the call ended."""
-        return self._record(AuditKind.CALL, outcome)
+def _answered(answer: UpstreamAnswer, members: bytes, bound: BoundTool) -> Outcome[bytes]:
+    if bound.output is not None:
+        members = hold_to(bound.output, members)
+    word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
+    return Outcome(members, word, answer.status, len(members))
 
-    def _record(self, kind: AuditKind, outcome: _Outcome) -> CallRecord:
-        return CallRecord(
-            tenant=self.principal.tenant,
-            kind=kind,
-            principal=self.principal.name,
-            subject=self.principal.subject,
-            tool=self.bound.tool.name,
-            outcome=outcome.word,
-            correlation_id=self.correlation_id,
-            digest=outcome.digest,
-            status=outcome.status,
-            duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
-            result_bytes=len(outcome.result),
+
+def _failed(result: bytes, word: str) -> Outcome[bytes]:
+    return Outcome(result, word, None, len(result))
+
+
+def _note(call: RunningCall, error: Exception) -> None:
+    """Log what is wrong with a handler of ours, as opposed to its arguments, its upstream or its caller."""
+    if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
+        log.warning(
+            "handler_failed",
+            action=call.asked[0],
+            target=call.asked[1],
+            tenant=call.principal.slug,
+            reason=error.message,
+            notes=getattr(error, "__notes__", []),
+            correlation_id=call.correlation_id,
         )
 
 
-def _authorise(principal: Principal, bound: BoundTool) -> None:
-    if principal.tenant != bound.tenant:
-        raise NotFound("no such tool")
-    if Scope.MCP not in principal.scopes:
-        raise Forbidden("the key lacks the scope mcp")
-
-
-def _decide(bound: BoundTool) -> None:
-    if bound.decision is Decision.ALLOW:
-        return
-    raise PolicyDenied(f"the tenant's policy answers {bound.tool.safety} calls with {bound.decision}")
-
-
-def _outcome_of(answer: UpstreamAnswer, prepared: Prepared) -> _Outcome:
-    word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
-    return _Outcome(shape.content(answer), word, answer.status, prepared.digest)
+def _word(error: GatewayError | InputRequired) -> str:
+    """How the trail calls a call that ended without an answer."""
+    if isinstance(error, InputRequired):
+        return "input_required"
+    return "limited" if isinstance(error, LimitExceeded) else error.code

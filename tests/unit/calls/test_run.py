@@ -28,7 +28,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.handlers.bind import BoundTool
-from gateway.handlers.port import Prepared
+from gateway.handlers.port import Call, Prepared
 
 DEFINITION = json.dumps(
     {
@@ -83,7 +83,7 @@ class Diary:
         request = UpstreamRequest(method="GET", url=f"http://api/{arguments['id']}")
         return Prepared(request=request, digest=b"digest", summary="GET")
 
-    async def run(self, prepared: Prepared) -> UpstreamAnswer:
+    async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
         self.lines.append("sent")
         if self.hang is not None:
             self.hang.set()

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from gateway.calls import shape
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Scope
+from gateway.domain.principals import Principal
 from gateway.domain.requests import UpstreamAnswer
-from gateway.errors import ArgumentsInvalid, Fault
+from gateway.errors import ArgumentsInvalid, Fault, RedisUnavailable
 
 
 def _result(status: int, content_type: str, body: bytes, *, retry_after: str | None = None) -> dict[str, Any]:
@@ -141,3 +144,139 @@ def test_a_failure_names_each_path_and_its_reason() -> None:
 def test_a_crash_says_nothing_of_the_inside() -> None:
     """Ours: an unexpected exception is a correlation id to the client, no more (CAL-4)."""
     assert json.loads(b"{" + shape.crash("c-2") + b"}")["_meta"]["gateway/error"]["correlation_id"] == "c-2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "structure"),
+    [
+        ("application/json", b"\xef\xbb\xbf[1]", [1]),
+        ("application/json; charset=iso-8859-1", b'{"a":"\xe9"}', {"a": "é"}),
+        ("application/json; charset=utf-16", '{"a":1}'.encode("utf-16"), {"a": 1}),
+        ("text/json", b"[1]", [1]),
+        ("application/json", b'"text"', "text"),
+        ("application/json", b"7", 7),
+        ("application/json", b"false", False),
+    ],
+)
+def test_json_is_json_in_any_charset_and_of_any_type(kind: str, body: bytes, structure: object) -> None:
+    """Ours: a byte order mark or an old charset loses nothing; scalars are structure too."""
+    assert _result(200, kind, body)["structuredContent"] == structure
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["application/x-ndjson", "text/event-stream", "application/yaml", "text/csv", "image/svg+xml", "application/xml"],
+)
+def test_what_people_read_is_text(kind: str) -> None:
+    """Ours: streams of lines, tables and markup are text as they are."""
+    assert _result(200, kind, b"data: 1\n\ndata: 2\n")["content"] == [{"type": "text", "text": "data: 1\n\ndata: 2\n"}]
+
+
+def test_a_lone_surrogate_is_no_structure() -> None:
+    """Ours: JSON that a strict client could not read is shown as text."""
+    assert "structuredContent" not in _result(200, "application/json", b'{"a":"\\ud800"}')
+
+
+def test_a_redirect_names_the_host_and_nothing_else() -> None:
+    """Ours: where it would have gone is worth knowing, what else the URL holds is not."""
+    answer = UpstreamAnswer(
+        status=302, content_type="", body=b"", location="https://user:pw@evil.example/cb?token=secret"
+    )
+    result = json.loads(b"{" + shape.content(answer) + b"}")
+
+    said = "The upstream redirects to evil.example; redirects are not followed."
+    assert result["content"][0]["text"] == f"HTTP 302 Found\n{said}"
+    assert "secret" not in json.dumps(result)
+
+
+def test_a_retry_hint_is_one_short_line() -> None:
+    """Ours: a header of the upstream adds no lines to what the model reads."""
+    text = _result(429, "text/plain", b"slow", retry_after="1\t2 " + "x" * 500)["content"][0]["text"]
+
+    assert len(text.splitlines()[1]) < 100
+
+
+def _many(count: int) -> bytes:
+    return json.dumps({"items": [{"id": number, "name": "x" * 50} for number in range(count)], "next": "n"}).encode()
+
+
+def test_a_large_result_is_cut_in_text_and_structure_alike() -> None:
+    """Ours: a result has a bound, and says what it lacks."""
+    result = _result(200, "application/json", _many(10_000))
+    [shown, note] = result["content"]
+
+    assert len(shown["text"].encode()) <= shape.LARGEST_TEXT
+    assert json.loads(shown["text"]) == result["structuredContent"]
+    assert result["structuredContent"]["next"] == "n"
+    assert "/items: the first" in note["text"]
+    assert list(result)[-1] == "isError"
+
+
+class _Shelf:
+    """Keeps results in memory."""
+
+    def __init__(self, *, is_away: bool = False) -> None:
+        self.kept: list[tuple[str, str, str, bytes]] = []
+        self._is_away = is_away
+
+    async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str:
+        """The number of what is kept."""
+        if self._is_away:
+            raise RedisUnavailable("away")
+        self.kept.append((tenant, subject, content_type, body))
+        return f"gateway+result://{len(self.kept)}"
+
+
+ANNA = Principal(
+    tenant=TenantId("ten_acme"),
+    slug="acme",
+    key=KeyId("key_1"),
+    subject="anna",
+    scopes=frozenset({Scope.MCP}),
+)
+
+
+async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
+    answer = UpstreamAnswer(status=200, content_type=kind, body=body)
+    result: dict[str, Any] = json.loads(b"{" + await shape.Shaper(shelf).content(ANNA, answer) + b"}")
+    return result
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", _many(10_000)),
+        ("text/csv", b"a,b\n" * 100_000),
+        ("application/pdf", b"%PDF\xff\x00" * 300_000),
+        ("image/png", b"\x89PNG\xff" * 300_000),
+    ],
+)
+async def test_what_is_cut_can_be_read_under_a_link(kind: str, body: bytes) -> None:
+    """MCP: a resource link leads to all of it; text that names it too, for clients that know no links."""
+    shelf = _Shelf()
+    result = await _shaped(shelf, kind, body)
+
+    assert shelf.kept == [("ten_acme", "anna", kind, body)]
+    [link] = [block for block in result["content"] if block["type"] == "resource_link"]
+    assert (link["uri"], link["mimeType"], link["size"]) == ("gateway+result://1", kind, len(body))
+    assert any("gateway+result://1" in block.get("text", "") for block in result["content"])
+    assert result["isError"] is False
+    assert sum(len(block.get("text", "")) for block in result["content"]) <= shape.LARGEST_TEXT + 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"), [("application/json", b"[1]"), ("application/pdf", b"%PDF\xff\x00" * 50_000)]
+)
+async def test_what_is_whole_is_not_kept(kind: str, body: bytes) -> None:
+    """Ours: only what is cut is kept elsewhere."""
+    shelf = _Shelf()
+    await _shaped(shelf, kind, body)
+
+    assert shelf.kept == []
+
+
+async def test_without_a_place_to_keep_it_the_result_is_cut_all_the_same() -> None:
+    """Ours: Redis away costs the link, not the call (SRV-4)."""
+    result = await _shaped(_Shelf(is_away=True), "text/plain", b"x\n" * 200_000)
+
+    assert [block["type"] for block in result["content"]] == ["text", "text"]

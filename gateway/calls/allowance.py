@@ -1,0 +1,87 @@
+"""What a call and everything inside it may use: time, not counting what the client takes to answer, and calls."""
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+
+import anyio
+
+from gateway.errors import HandlerFailed, RecursionRefused
+
+DEEPEST = 8
+"""How many calls may be inside each other, the outermost not counted."""
+
+MOST_CALLS = 250
+"""How many calls one call may make in all, those inside others included."""
+
+
+class Within:
+    """One time limit, in force while its block runs."""
+
+    def __init__(self, scopes: list[anyio.CancelScope], seconds: float) -> None:
+        self._scopes = scopes
+        self._seconds = seconds
+        self._scope = anyio.CancelScope()
+
+    def __enter__(self) -> None:
+        self._scope.deadline = anyio.current_time() + self._seconds
+        self._scope.__enter__()
+        self._scopes.append(self._scope)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the block.
+
+        Raises:
+            HandlerFailed: it was cancelled because it took too long.
+        """
+        self._scopes.remove(self._scope)
+        if self._scope.__exit__(kind, error, trace):
+            raise HandlerFailed(f"the call took longer than {self._seconds:g} seconds and was stopped") from None
+
+
+class Allowance:
+    """The time limits in force, one inside the other, of one call and the calls inside it, and how many those are."""
+
+    def __init__(self) -> None:
+        self._scopes: list[anyio.CancelScope] = []
+        self._calls = 0
+        self._pauses = 0
+        self._paused_at = 0.0
+        self._stopped: list[tuple[anyio.CancelScope, float]] = []
+
+    def enter(self, depth: int) -> None:
+        """Allow one more call inside a call that is itself inside `depth` others.
+
+        Raises:
+            RecursionRefused: that is too deep, or there were too many in all.
+        """
+        self._calls += 1
+        if depth >= DEEPEST:
+            raise RecursionRefused(f"more than {DEEPEST} calls inside each other")
+        if self._calls > MOST_CALLS:
+            raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
+
+    def within(self, seconds: float) -> "Within":
+        """A block that is cancelled when it has taken this long."""
+        return Within(self._scopes, seconds)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Let no limit run while the block does; blocks may overlap."""
+        if self._pauses == 0:
+            self._paused_at = anyio.current_time()
+            self._stopped = [(scope, scope.deadline) for scope in self._scopes]
+            for scope, _ in self._stopped:
+                scope.deadline = math.inf
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                passed = anyio.current_time() - self._paused_at
+                for scope, deadline in self._stopped:
+                    scope.deadline = deadline + passed

@@ -1,0 +1,171 @@
+"""How a result that is too large is cut: to whole elements and lines, with a note of what was left out.
+
+JSON stays JSON, and what is kept stays as it was written: values are moved as bytes, never read as numbers. Lists keep
+their first elements, objects all of their keys as long as there is room for them. What has more parts than is good to
+take apart is read only as far as it is kept.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+_MOST_PARTS = 300_000
+_MOST_NOTES = 10
+_DEEPEST = 48
+_SMALLEST = 16
+_LAST_LINES = 4096
+_TOKEN = re.compile(rb'"(?:[^"\\]+|\\.?)*(?:"|\Z)|[][{},]', re.DOTALL)
+_ELLIPSIS = "…"
+_Container = TypeVar("_Container")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is kept, and what a reader has to know of the rest; without notes nothing is missing."""
+
+    kept: bytes
+    notes: tuple[str, ...] = ()
+
+
+def cut_json(compact: bytes, limit: int) -> Cut:
+    """Compact, valid JSON in at most `limit` bytes, as JSON."""
+    if len(compact) <= limit:
+        return Cut(compact)
+    if compact.count(b",") > _MOST_PARTS or compact.count(b":") > _MOST_PARTS:
+        return _cut_behind(compact, limit)
+    knife = _Knife()
+    kept = knife.value(compact, limit, "", 0)
+    notes = tuple(knife.notes[:_MOST_NOTES])
+    further = len(knife.notes) - len(notes)
+    return Cut(kept, (*notes, f"{further} further places are cut") if further else notes)
+
+
+def cut_text(text: str, limit: int) -> Cut:
+    """Text in at most `limit` bytes of UTF-8, to the end of a line where one is near."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= limit:
+        return Cut(raw)
+    kept = raw[:limit].decode("utf-8", "ignore")
+    line_end = kept.rfind("\n", max(0, len(kept) - _LAST_LINES))
+    kept = kept[: line_end + 1] if line_end > 0 else kept
+    shown = kept.encode()
+    return Cut(shown, (f"the first {len(shown):,} of {len(raw):,} bytes are shown",))
+
+
+def describe(cut: Cut, *, whole: int, uri: str | None) -> str:
+    """What is said of a cut result: how much is missing, where, and how to get it."""
+    lines: Sequence[str] = [f"This result is cut: the whole has {whole:,} bytes.", *cut.notes]
+    return "\n".join([*lines, f"All of it can be read as the resource {uri} for some minutes."] if uri else lines)
+
+
+class _Knife:
+    """Cuts one value and collects the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def value(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
+        """The value within the limit."""
+        if len(raw) <= limit:
+            return raw
+        opening = raw[:1]
+        if opening == b'"':
+            return self._string(raw, limit, where)
+        if opening in b"[{" and depth < _DEEPEST and limit >= _SMALLEST:
+            return self._list(raw, limit, where, depth) if opening == b"[" else self._object(raw, limit, where, depth)
+        self._note(where, f"{len(raw):,} bytes are left out")
+        return b"[]" if opening == b"[" else b"{}" if opening == b"{" else b"null"
+
+    def _list(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
+        items = _taken_apart(raw, list[msgspec.Raw])
+        kept: list[bytes] = []
+        room = limit - 2
+        for item in items:
+            whole = bytes(item)
+            if len(whole) + 1 > room:
+                break
+            kept.append(whole)
+            room -= len(whole) + 1
+        if not kept:
+            kept.append(self.value(bytes(items[0]), room, f"{where}/0", depth + 1))
+        self._note(where, f"the first {len(kept):,} of {len(items):,} elements are shown")
+        return b"[" + b",".join(kept) + b"]"
+
+    def _object(self, raw: bytes, limit: int, where: str, depth: int) -> bytes:
+        members = {name: bytes(value) for name, value in _taken_apart(raw, dict[str, msgspec.Raw]).items()}
+        heads = {name: _quoted(name) + b":" for name in members}
+        names = list(_fitting(heads, limit - 2))
+        if len(names) < len(members):
+            self._note(where, f"the first {len(names):,} of {len(members):,} members are shown")
+        room = limit - 2 - sum(len(heads[name]) + 1 for name in names)
+        shares = _share({name: len(members[name]) for name in names}, room)
+        parts = [
+            heads[name] + self.value(members[name], shares[name], f"{where}/{_escaped(name)}", depth + 1)
+            for name in names
+        ]
+        return b"{" + b",".join(parts) + b"}"
+
+    def _string(self, raw: bytes, limit: int, where: str) -> bytes:
+        text = msgspec.json.decode(raw, type=str)
+        self._note(where, f"the text has {len(text):,} characters and is cut")
+        kept = text[: max(0, limit // 2)]
+        while kept and len(quoted := _quoted(kept + _ELLIPSIS)) > limit:
+            kept = kept[: len(kept) - max(1, (len(quoted) - limit) // 6)]
+        return _quoted(kept + _ELLIPSIS)
+
+    def _note(self, where: str, what: str) -> None:
+        self.notes.append(f"{where}: {what}" if where else what)
+
+
+def _taken_apart(raw: bytes, kind: type[_Container]) -> _Container:
+    return msgspec.json.decode(raw, type=kind)
+
+
+def _fitting(heads: dict[str, bytes], room: int) -> Iterable[str]:
+    """The first names for which there is room, with the least that their values can take."""
+    for name, head in heads.items():
+        room -= len(head) + 1 + len(b"null")
+        if room < 0:
+            return
+        yield name
+
+
+def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
+    """How many bytes each value gets: the small ones what they need, the large ones the same of the rest."""
+    shares: dict[str, int] = {}
+    for left, (name, size) in zip(
+        range(len(sizes), 0, -1), sorted(sizes.items(), key=lambda pair: pair[1]), strict=True
+    ):
+        shares[name] = min(size, max(room // left, len(b"null")))
+        room -= shares[name]
+    return shares
+
+
+def _cut_behind(compact: bytes, limit: int) -> Cut:
+    """The beginning of the value up to the last part that is whole, with everything closed that is open there."""
+    closers: list[bytes] = []
+    end, closing = 0, b""
+    for token in _TOKEN.finditer(compact, 0, limit):
+        mark = token[0]
+        if mark == b"," or mark in b"]}":
+            if token.start() + len(closers) > limit:
+                break
+            end, closing = token.start(), b"".join(reversed(closers))
+        if mark in b"]}":
+            closers.pop()
+        elif mark in b"[{":
+            closers.append(b"]" if mark == b"[" else b"}")
+    note = f"the first {end:,} of {len(compact):,} bytes are shown; what comes after is left out"
+    return Cut(compact[:end] + closing, (note,)) if end else Cut(b"null", (note,))
+
+
+def _quoted(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _escaped(name: str) -> str:
+    return name[:64].replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,39 @@
+"""What kind of body an answer has, by its content type and, where that says nothing, by its bytes."""
+
+from gateway.domain.requests import UpstreamAnswer
+
+
+def kind_of(answer: UpstreamAnswer) -> tuple[str, str]:
+    """The media type in lower case, and its parameters."""
+    kind, _, parameters = answer.content_type.partition(";")
+    return kind.strip().lower(), parameters
+
+
+def is_json(kind: str) -> bool:
+    """Whether bodies of this type are JSON texts."""
+    return kind == "application/json" or kind.endswith("+json") or kind in _JSON
+
+
+def is_text(kind: str) -> bool:
+    """Whether bodies of this type are something to read."""
+    return kind.startswith("text/") or kind.endswith(_TEXT_ENDINGS) or kind in _TEXTUAL
+
+
+_JSON = frozenset({"text/json", "text/x-json", "application/x-json"})
+_TEXT_ENDINGS = ("+xml", "/xml", "+json", "/json", "+yaml", "/yaml", "/x-yaml", "json-seq", "jsonl", "ndjson")
+_TEXTUAL = frozenset(
+    f"application/{name}"
+    for name in (
+        *("javascript", "ecmascript", "x-www-form-urlencoded", "graphql", "sql", "toml", "jwt", "x-pem-file"),
+        *("x-sh", "xml-dtd", "n-triples", "n-quads", "trig", "sparql-query", "x-httpd-php", "x-latex", "x-tex"),
+    )
+)
+
+
+def is_utf8(body: bytes) -> bool:
+    """Whether the bytes are UTF-8, but for a character that may be cut off at their end."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(body) - 3 and b"\0" not in body
+    return b"\0" not in body

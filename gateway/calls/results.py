@@ -1,0 +1,143 @@
+"""Whether what a handler answered is what the protocol has, small enough, and as its tool promised."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from gateway.calls import shape
+from gateway.definitions.contents import validate_content, validate_contents, validate_messages
+from gateway.definitions.validators import Validator, find_faults
+from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
+from gateway.errors import BadInput, HandlerFailed, OutputInvalid
+from gateway.handlers.bind import BoundPrompt, BoundResource
+
+LARGEST = 10 * 1024 * 1024
+"""Bytes of JSON that one answer may have."""
+
+_MOST_VALUES = 100
+_LONGEST_VALUE = 4096
+_STRUCTURED = b',"structuredContent":'
+_IS_ERROR = b',"isError":'
+_OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
+
+
+def encode(result: Result, output: Validator | None) -> bytes:
+    """The members of a tool's result as JSON: content, structured content, `isError`, and `_meta` where there is any.
+
+    Faces look for structured content and `isError` by how they are written, so members of the same names further
+    inside are written with a blank.
+
+    Raises:
+        HandlerFailed: it is not of the protocol's form, or too large.
+        OutputInvalid: it is not of the form that the tool declares.
+    """
+    has_structure = result.structured is not ABSENT and result.structured is not None
+    structured = _json(result.structured) if has_structure else b""
+    content = _plainly(_json(_blocks(result, structured)))
+    if output is not None and not result.is_error:
+        _hold(output, msgspec.json.decode(structured) if structured else ABSENT)
+    members = [b'"content":', content]
+    if structured:
+        members += (_STRUCTURED, structured)
+    members += (_IS_ERROR, b"true" if result.is_error else b"false")
+    if result.meta:
+        members += (b',"_meta":', _plainly(_json(dict(result.meta))))
+    return _bounded(b"".join(members))
+
+
+def hold_to(output: Validator, members: bytes) -> bytes:
+    """The members of an upstream's result, once more: without structure and as an error when they are not of the form
+    that the tool declares. What the upstream said stays there as text.
+    """
+    result: dict[str, Any] = shape.decode(members)
+    if result.get("isError"):
+        return members
+    try:
+        _hold(output, result.get("structuredContent", ABSENT))
+    except OutputInvalid as error:
+        said = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+        content = [{"type": "text", "text": said}, *result["content"]]
+        meta = _json({"gateway/error": {"code": error.code}})
+        return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
+    return members
+
+
+def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
+    """The contents of a resource in the protocol's form, and their size in bytes.
+
+    Raises:
+        HandlerFailed: they are not of that form, or too large.
+    """
+    try:
+        checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
+    except BadInput as error:
+        raise _wrong(error) from None
+    return Contents(contents=checked), len(_bounded(_json(checked)))
+
+
+def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, int]:
+    """The messages of a prompt in the protocol's form, and their size in bytes.
+
+    Raises:
+        HandlerFailed: they are not of that form, or too large.
+    """
+    try:
+        checked = validate_messages(list(messages.messages))
+    except BadInput as error:
+        raise _wrong(error) from None
+    description = messages.description or bound.description
+    return Messages(messages=checked, description=description), len(_bounded(_json(checked)))
+
+
+def check_completions(found: Completions) -> Completions:
+    """At most a hundred values, with the truth about whether there are more."""
+    shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MOST_VALUES])
+    has_more = found.has_more or len(found.values) > _MOST_VALUES
+    total = len(found.values) if found.total is None and not found.has_more else found.total
+    return Completions(values=shown, total=total, has_more=has_more)
+
+
+def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]:
+    if not result.content:
+        is_null = result.structured is None
+        text = structured.decode() if structured else "null"
+        return ({"type": "text", "text": text},) if structured or is_null else ()
+    try:
+        return validate_content([dict(block) for block in result.content])
+    except BadInput as error:
+        raise _wrong(error) from None
+
+
+def _hold(output: Validator, structured: object) -> None:
+    if structured is ABSENT:
+        raise OutputInvalid("the result has no structured content, which the tool's output schema promises")
+    instance = cast("Mapping[str, object]", structured)
+    faults = find_faults(output, instance)
+    if faults:
+        raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
+
+
+def _json(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        raise HandlerFailed("the handler answered with something that is not JSON") from None
+
+
+def _plainly(encoded: bytes) -> bytes:
+    """The same JSON; inside texts quotes are escaped, so only members are found."""
+    for member, opened_up in _OPENED_UP.items():
+        if member in encoded:
+            encoded = encoded.replace(member, opened_up)
+    return encoded
+
+
+def _bounded(encoded: bytes) -> bytes:
+    if len(encoded) > LARGEST:
+        raise HandlerFailed(f"the handler's answer has more than {LARGEST} bytes")
+    return encoded
+
+
+def _wrong(error: BadInput) -> HandlerFailed:
+    return HandlerFailed(f"the handler answered in a form that the protocol does not have: {error.message}")
