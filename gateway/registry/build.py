@@ -1,6 +1,5 @@
-"""How a registry is made: the compiled view of a snapshot is shared, binding it to a principal costs nothing."""
+"""How a registry is made: what is compiled of a snapshot is shared, binding it to a principal costs nothing."""
 
-from bisect import bisect_right
 from collections import OrderedDict
 from typing import Any
 
@@ -8,59 +7,67 @@ import msgspec
 
 from gateway.catalog.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Primitive
+from gateway.domain.profiles import DEFAULT_PROFILE
+from gateway.domain.selection import compile_selection
 from gateway.domain.tools import Tool
-from gateway.handlers.bind import Binder, BoundTool
+from gateway.handlers.bind import Binder
+from gateway.handlers.code import CodeHandlers
+from gateway.registry.bindings import Bindings
+from gateway.registry.shown import Shown
 
 
 class View:
-    """A snapshot with what was compiled of it so far: bound tools and definitions as objects, each on first use."""
+    """A snapshot with what was made of it so far: bound primitives, and what each profile shows, on first use."""
 
-    def __init__(self, snapshot: Snapshot, binder: Binder, previous: "View | None" = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, binder: Binder, code: CodeHandlers | None, previous: "View | None" = None
+    ) -> None:
         self.snapshot = snapshot
-        self.names = [tool.name for tool in snapshot.tools]
-        self._binder = binder
-        self._bound: dict[str, BoundTool] = {} if previous is None else previous.still_good_for(snapshot)
-        self._objects: dict[str, dict[str, Any]] = {}
+        self.bindings: Bindings = Bindings(snapshot, binder, None if previous is None else previous.bindings)
+        self._code = code
+        self._shown: dict[str, Shown] = {}
+        self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property
     def compiled_count(self) -> int:
-        """How many tools and definitions were compiled so far."""
-        return len(self._bound) + len(self._objects)
+        """How many primitives were bound so far."""
+        return len(self.bindings)
 
-    async def bound(self, name: str) -> BoundTool | None:
-        """The tool of this name, ready to be called; None when there is none."""
-        found = self._bound.get(name)
+    def has_profile(self, name: str) -> bool:
+        """Whether the tenant has a profile of this name."""
+        return name == DEFAULT_PROFILE or name in self.snapshot.profiles
+
+    def shown(self, profile: str) -> Shown:
+        """What the profile shows; nothing when it is gone."""
+        found = self._shown.get(profile)
         if found is None:
+            found = self._shown[profile] = self._show(profile)
+        return found
+
+    def mirrored_schema(self, name: str) -> dict[str, Any] | None:
+        """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
+        if name not in self._mirrored:
             tool = self.snapshot.by_name.get(name)
             if tool is None:
                 return None
-            found = self._bound[name] = await self._binder.bind(self.snapshot.tenant, tool, self.snapshot.policy)
-        return found
+            mirrors = b'"x-mcp-header"' in tool.definition
+            self._mirrored[name] = msgspec.json.decode(tool.definition)["inputSchema"] if mirrors else None
+        return self._mirrored[name]
 
-    def definition(self, tool: Tool) -> dict[str, Any]:
-        """The tool's definition as an object, keyword for keyword; shared, so never to be changed."""
-        found = self._objects.get(tool.name)
-        if found is None:
-            found = self._objects[tool.name] = msgspec.json.decode(tool.definition)
-        return found
-
-    def after(self, last: str | None, limit: int) -> tuple[Tool, ...]:
-        """The tools that follow a name, in order of names."""
-        start = 0 if last is None else bisect_right(self.names, last)
-        return self.snapshot.tools[start : start + limit]
-
-    def still_good_for(self, snapshot: Snapshot) -> dict[str, BoundTool]:
-        """The bound tools that a newer snapshot need not compile again."""
-        if snapshot.policy != self.snapshot.policy:
-            return {}
-        return {name: bound for name, bound in self._bound.items() if snapshot.by_name.get(name) == bound.tool}
+    def _show(self, profile: str) -> Shown:
+        if profile == DEFAULT_PROFILE:
+            return Shown(self.snapshot, self._code)
+        known = self.snapshot.profiles.get(profile)
+        return Shown(self.snapshot, self._code, _shows_nothing if known is None else compile_selection(known))
 
 
 class Views:
     """The views of this replica, one per tenant, replaced when the snapshot is."""
 
-    def __init__(self, binder: Binder, *, capacity: int = 256) -> None:
+    def __init__(self, binder: Binder, *, code: CodeHandlers | None = None, capacity: int = 256) -> None:
         self._binder = binder
+        self._code = code
         self._capacity = capacity
         self._views: OrderedDict[TenantId, View] = OrderedDict()
 
@@ -69,9 +76,9 @@ class Views:
         found = self._views.get(snapshot.tenant)
         if found is not None and found.snapshot is snapshot:
             return found
-        if found is not None and found.snapshot.revision > snapshot.revision:
-            return View(snapshot, self._binder)
-        made = self._views[snapshot.tenant] = View(snapshot, self._binder, found)
+        if found is not None and found.snapshot.order > snapshot.order:
+            return View(snapshot, self._binder, self._code)
+        made = self._views[snapshot.tenant] = View(snapshot, self._binder, self._code, found)
         self._views.move_to_end(snapshot.tenant)
         if len(self._views) > self._capacity:
             self._views.popitem(last=False)
@@ -80,3 +87,7 @@ class Views:
     def forget(self, tenant: TenantId) -> None:
         """Drop what is kept of a tenant."""
         self._views.pop(tenant, None)
+
+
+def _shows_nothing(_: Tool | Primitive) -> bool:
+    return False

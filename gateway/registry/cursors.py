@@ -12,7 +12,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import InvalidCursor
 
 _MAC_BYTES = 12
-_MAX_LENGTH = 1024
+_MAX_LENGTH = 16 * 1024
 
 
 class Cursors:

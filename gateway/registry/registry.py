@@ -1,23 +1,18 @@
 """What one connection lists and finds: a pure function of tenant, what the credential may see, and revision."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.domain.primitives import Family, Primitive
 from gateway.domain.principals import Principal
+from gateway.domain.queries import Queried
 from gateway.domain.tools import Tool
-from gateway.handlers.bind import BoundTool
+from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.registry.build import View
 from gateway.registry.cursors import Cursors
-
-PAGE = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One page of tools, and the cursor of the next; None on the last."""
-
-    tools: tuple[Tool, ...]
-    next_cursor: str | None
+from gateway.registry.listing import Page
+from gateway.registry.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,41 +29,82 @@ class Registry:
         """The revision of the catalog that this registry shows."""
         return self.view.snapshot.revision
 
+    @property
+    def shown(self) -> Shown:
+        """What the profile shows of the tenant's catalog; shared by all connections that see the same."""
+        return self.view.shown(self.profile)
+
     async def tool(self, name: str) -> BoundTool | None:
         """The tool of this name, ready to be called; None when there is none."""
-        return await self.view.bound(name)
+        found = self.shown.tools.by_name.get(name)
+        return None if found is None else await self.view.bindings.tools.get(found)
 
-    def page(self, cursor: str | None) -> Page:
-        """One page of tools in order of names.
+    def queried(self) -> Sequence[Queried]:
+        """What the query tools may speak of: their sources, with the operations that the profile shows."""
+        return self.shown.queried
+
+    async def operation(self, tool: Tool) -> BoundTool:
+        """One of the operations in `queried`, ready to be called."""
+        return await self.view.bindings.tools.get(tool)
+
+    async def resource(self, uri: str) -> BoundResource | None:
+        """What this URI names, ready to be read: a resource, or else what the first fitting template makes of it."""
+        shown, bindings = self.shown, self.view.bindings
+        found = shown.resources.by_name.get(uri)
+        if found is not None:
+            return await bindings.resources.get(found)
+        for primitive in shown.templates_for(uri):
+            bound = (await bindings.templates.get(primitive)).at(uri)
+            if bound is not None:
+                return bound
+        return None
+
+    async def template(self, uri_template: str) -> BoundTemplate | None:
+        """The resource template, ready to complete its variables; None when there is none."""
+        found = self.shown.templates.by_name.get(uri_template)
+        return None if found is None else await self.view.bindings.templates.get(found)
+
+    async def prompt(self, name: str) -> BoundPrompt | None:
+        """The prompt of this name, ready to be got and completed; None when there is none."""
+        found = self.shown.prompts.by_name.get(name)
+        return None if found is None else await self.view.bindings.prompts.get(found)
+
+    def page(self, family: Family, cursor: str | None) -> Page[Tool] | Page[Primitive]:
+        """One page of a family in order of names.
 
         Raises:
             InvalidCursor: the cursor was not issued for this tenant, profile and list.
         """
-        tenant = self.principal.tenant
-        last = None if cursor is None else self.cursors.open(tenant, self.profile, "tools", cursor)
-        found = self.view.after(last, PAGE + 1)
-        shown = found[:PAGE]
-        more = len(found) > PAGE
-        return Page(
-            tools=shown,
-            next_cursor=self.cursors.mint(tenant, self.profile, "tools", shown[-1].name) if more else None,
-        )
+        place = self.principal.tenant, self.profile, family.value
+        last = None if cursor is None else self.cursors.open(*place, cursor)
+        return self.shown.of(family).page(last, lambda name: self.cursors.mint(*place, name))
 
-    def lists_the_same(self, other: "Registry") -> bool:
-        """Whether a client of the one would be shown the same tools by the other."""
-        mine, others = self.view.snapshot.tools, other.view.snapshot.tools
-        return len(mine) == len(others) and all(
-            before.definition == after.definition for before, after in zip(mine, others, strict=True)
-        )
+    def has(self, family: Family) -> bool:
+        """Whether anything of the family is shown."""
+        return bool(self.shown.of(family).items)
 
-    def definition(self, tool: Tool) -> dict[str, Any]:
-        """The tool's definition as an object; shared, so never to be changed."""
-        return self.view.definition(tool)
+    @property
+    def talks(self) -> bool:
+        """Whether something shown may send log messages."""
+        return self.shown.talks
+
+    @property
+    def completes(self) -> bool:
+        """Whether something shown suggests values for its arguments or variables."""
+        return self.shown.completes
+
+    def can_read(self, uri: str) -> bool:
+        """Whether this principal may read what the URI names, by the rule of `resources/read`; nothing is run."""
+        return self.shown.can_read(uri)
+
+    def lists_the_same(self, other: "Registry", family: Family = Family.TOOL) -> bool:
+        """Whether a client of the one would be shown the same by the other.
+
+        Resource templates count as resources: their changes are told by the same notification.
+        """
+        families = (Family.RESOURCE, Family.TEMPLATE) if family is Family.RESOURCE else (family,)
+        return self.shown is other.shown or all(self.shown.lists_the_same(other.shown, each) for each in families)
 
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:
         """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
-        tool = self.view.snapshot.by_name.get(name)
-        if tool is None or b'"x-mcp-header"' not in tool.definition:
-            return None
-        schema: dict[str, Any] = self.view.definition(tool)["inputSchema"]
-        return schema
+        return self.view.mirrored_schema(name)

@@ -1,0 +1,77 @@
+"""The primitives of one snapshot joined with what runs them, each on its first use, for all profiles at once."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from gateway.catalog.snapshots import Snapshot
+from gateway.domain.primitives import Primitive
+from gateway.domain.tools import Origin, Tool
+from gateway.handlers.bind import Binder
+from gateway.registry.specs import kind_of
+
+_REFERRING = "openapi"
+_Item = TypeVar("_Item", bound=Tool | Primitive)
+_Bound = TypeVar("_Bound")
+
+
+class Shelf(Generic[_Item, _Bound]):
+    """What was bound of one family, by name, beside the item that it was bound for."""
+
+    def __init__(self, bind: Callable[[Snapshot, _Item], Awaitable[_Bound]], snapshot: Snapshot) -> None:
+        self.kept: dict[str, tuple[_Item, _Bound]] = {}
+        self._bind: Callable[[Snapshot, _Item], Awaitable[_Bound]] = bind
+        self._snapshot = snapshot
+
+    async def get(self, item: _Item) -> _Bound:
+        """The item ready to be run, bound now if it was not yet."""
+        found = self.kept.get(item.name)
+        if found is None:
+            found = self.kept[item.name] = (item, await self._bind(self._snapshot, item))
+        return found[1]
+
+    def take(self, older: "Shelf[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
+        """Keep what was bound of an older snapshot and runs in this one as it did."""
+        for name, (item, bound) in older.kept.items():
+            if present.get(name) == item and _lasts(item, with_code=with_code):
+                self.kept[name] = (item, bound)
+
+
+class Bindings:
+    """What was bound of one snapshot so far."""
+
+    def __init__(self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None) -> None:
+        self.snapshot = snapshot
+        self.tools = Shelf(binder.bind, snapshot)
+        self.resources = Shelf(binder.bind_resource, snapshot)
+        self.templates = Shelf(binder.bind_template, snapshot)
+        self.prompts = Shelf(binder.bind_prompt, snapshot)
+        if previous is not None and _is_alike(previous.snapshot, snapshot):
+            self._take(previous)
+
+    def __len__(self) -> int:
+        """How many were bound."""
+        return sum(len(shelf.kept) for shelf in (self.tools, self.resources, self.templates, self.prompts))
+
+    def _take(self, older: "Bindings") -> None:
+        now = self.snapshot
+        with_code = now.code == older.snapshot.code
+        self.tools.take(older.tools, now.by_name, with_code=with_code)
+        self.resources.take(older.resources, _by_name(now.resources), with_code=with_code)
+        self.templates.take(older.templates, _by_name(now.templates), with_code=with_code)
+        self.prompts.take(older.prompts, _by_name(now.prompts), with_code=with_code)
+
+
+def _is_alike(then: Snapshot, now: Snapshot) -> bool:
+    """Whether what every bound primitive holds a part of is the same in both."""
+    return then.policy == now.policy and then.http_origins == now.http_origins and then.slug == now.slug
+
+
+def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
+    """Whether an unchanged item runs as before: code may be other code, and a reference may lead to something else."""
+    if item.origin is Origin.CODE:
+        return with_code
+    return kind_of(item) != _REFERRING
+
+
+def _by_name(primitives: Sequence[Primitive]) -> Mapping[str, Primitive]:
+    return {primitive.name: primitive for primitive in primitives}

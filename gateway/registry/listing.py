@@ -1,0 +1,56 @@
+"""One list of primitives in order of names, page by page; pages are made once and shared by all who may see them."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from gateway.domain.primitives import Primitive
+from gateway.domain.tools import Tool
+
+PAGE = 100
+
+Item = TypeVar("Item", bound=Tool | Primitive)
+
+
+class Page(Generic[Item]):
+    """One page of a list and the cursor of the next, None on the last; shared, so never to be changed.
+
+    `rendered` is where a face keeps what it has made of the page, by the revision of its protocol.
+    """
+
+    __slots__ = ("_objects", "items", "next_cursor", "rendered")
+
+    def __init__(self, items: Sequence[Item], next_cursor: str | None) -> None:
+        self.items: Sequence[Item] = items
+        self.next_cursor = next_cursor
+        self.rendered: dict[str, bytes] = {}
+        self._objects: list[dict[str, Any]] | None = None
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The definitions as objects, keyword for keyword."""
+        if self._objects is None:
+            self._objects = [msgspec.json.decode(item.definition) for item in self.items]
+        return self._objects
+
+
+class Listing(Generic[Item]):
+    """What is listed of one family, sorted by name."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items: Sequence[Item] = items
+        self.by_name: Mapping[str, Item] = {item.name: item for item in items}
+        self._names: Sequence[str] = [item.name for item in items]
+        self._pages: dict[int, Page[Item]] = {}
+
+    def page(self, last: str | None, mint: Callable[[str], str]) -> Page[Item]:
+        """The page that follows a name; `mint` makes the cursor of the one after it."""
+        start = 0 if last is None else bisect_right(self._names, last)
+        found = self._pages.get(start)
+        if found is None:
+            shown = self.items[start : start + PAGE]
+            more = len(self.items) > start + PAGE
+            found = self._pages[start] = Page(shown, mint(shown[-1].name) if more else None)
+        return found
