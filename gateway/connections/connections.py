@@ -2,10 +2,12 @@
 
 A request takes its registry once and keeps it to its end; whoever stays longer subscribes, and adopts each newer
 snapshot whole. Whatever says that a catalog moved is a hint: the revision decides, and because hints get lost the
-revisions that are followed are compared with the database every `repair_s` seconds, and at once after a gap.
+revisions that are followed are compared with the database every `repair_s` seconds, and at once after a gap. The same
+holds for whoever follows: every change of a key moves the catalog, so with each revision, and with the timer, which
+also finds keys that have expired, it is asked anew whether the followers still may.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -18,6 +20,7 @@ from gateway.catalog.snapshots import Snapshots
 from gateway.connections.roster import Follower, Listener, Room, Roster
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
+from gateway.domain.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unavailable
 from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
@@ -25,18 +28,33 @@ from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
-DEFAULT_PROFILE = "default"
-REPAIR_S = 15.0
+REPAIR_S = 8.0
+
+StillValid = Callable[[Principal], Awaitable[bool]]
+"""Whether the credential behind a principal is still good, and for the same; raises Unavailable if nobody knows now."""
+
+
+async def _always(_: Principal) -> bool:
+    return True
 
 
 class Connections:
     """All connections of this replica; open it with `async with`, once, while the store and the bus are open."""
 
-    def __init__(self, snapshots: Snapshots, views: Views, cursors: Cursors, *, repair_s: float = REPAIR_S) -> None:
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        views: Views,
+        cursors: Cursors,
+        *,
+        repair_s: float = REPAIR_S,
+        still_valid: StillValid = _always,
+    ) -> None:
         self._snapshots = snapshots
         self._views = views
         self._cursors = cursors
         self._repair_s = repair_s
+        self._still_valid = still_valid
         self._roster = Roster()
         self._open_count = 0
         self._doubt = anyio.Event()
@@ -71,14 +89,17 @@ class Connections:
         """Attach a client for as long as the block runs, and show it the newest registry.
 
         Raises:
-            NotFound: the tenant is gone.
+            NotFound: the tenant is gone, or has no such profile.
             Unavailable: its catalog cannot be read now.
         """
         self._open_count += 1
         try:
             snapshot = await self._snapshots.latest(principal.tenant)
             self.refresh(principal.tenant, snapshot.revision)  # what a request finds out, followers need not wait for
-            yield Registry(principal, profile, self._views.of(snapshot), self._cursors)
+            view = self._views.of(snapshot)
+            if not view.has_profile(profile):
+                raise NotFound("not found")
+            yield Registry(principal, profile, view, self._cursors)
         finally:
             self._open_count -= 1
 
@@ -86,12 +107,17 @@ class Connections:
         """From now on follow the catalog behind a registry; the answer ends that, and may be called again.
 
         The listener is called with what was shown before and what is shown now, each time something newer is adopted,
-        also when that was already there to be adopted; with None when the tenant is gone.
+        also when that was already there to be adopted; with None, for the last time, when the tenant is gone or the
+        principal's key no longer good for it.
         """
         tenant = shown.principal.tenant
         leave = self._roster.join(tenant, Follower(shown, listener))
         self.refresh(tenant, self._snapshots.newest(tenant))
         return leave
+
+    def is_current(self, shown: Registry) -> bool:
+        """Whether nothing newer has been heard of than what a registry shows."""
+        return shown.revision >= self._snapshots.newest(shown.principal.tenant)
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
         """The tenant's catalog has reached this revision: load it once, and let every follower adopt it."""
@@ -99,9 +125,15 @@ class Connections:
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
-        if room.is_behind and not room.is_refreshing and self._tasks is not None:
-            room.is_refreshing = True
-            self._tasks.start_soon(self._refresh, tenant, room)
+        self._bring_up(tenant, room)
+
+    def renew(self, code: int) -> None:
+        """What code has registered has reached this generation: let every follower adopt it."""
+        for tenant in self._roster:
+            room = self._roster.find(tenant)
+            if room is not None:
+                room.code = max(room.code, code)
+                self._bring_up(tenant, room)
 
     def forget(self, tenant: TenantId) -> None:
         """The tenant is gone: tell its followers and let them go."""
@@ -114,12 +146,21 @@ class Connections:
         """Hints may have been lost: compare what is followed with the database now."""
         self._doubt.set()
 
+    def _bring_up(self, tenant: TenantId, room: Room) -> None:
+        if room.is_behind and not room.is_refreshing and self._tasks is not None:
+            room.is_refreshing = True
+            self._tasks.start_soon(self._refresh, tenant, room)
+
     async def _refresh(self, tenant: TenantId, room: Room) -> None:
         try:
             while room.is_behind:
+                wanted, code = room.wanted, room.code
                 snapshot = await self._snapshots.latest(tenant)
                 room.show(self._views.of(snapshot))
-                if room.is_behind:  # the database is away and an older snapshot goes on; the repair comes back to it
+                # the database is away and an older snapshot goes on; the repair comes back to it
+                is_stuck = snapshot.revision < wanted or snapshot.code < code
+                await self._examine(tenant, room)
+                if is_stuck:
                     return
         except NotFound:
             self.forget(tenant)
@@ -129,6 +170,19 @@ class Connections:
             log.exception("refresh_failed", tenant_id=tenant)
         finally:
             room.is_refreshing = False
+
+    async def _examine(self, tenant: TenantId, room: Room) -> None:
+        """Let go of whoever follows with a credential that is no longer good."""
+        for principal in room.principals:
+            try:
+                is_good = await self._still_valid(principal)
+            except Unavailable as error:  # the timer asks again
+                log.warning("examination_failed", tenant_id=tenant, reason=str(error))
+                return
+            if not is_good:
+                log.info("follower_dismissed", tenant_id=tenant, principal=principal.name)
+                room.lose(principal)
+        self._roster.tidy(tenant, room)
 
     async def _repair(self) -> None:
         while True:
@@ -143,9 +197,12 @@ class Connections:
                 log.exception("repair_failed")
 
     async def _compare(self) -> None:
-        """Ask the database how far every tenant is that somebody follows."""
+        """Ask the database how far every tenant is that somebody follows, and who of them still may."""
         for tenant in self._roster:
             try:
                 self.refresh(tenant, await self._snapshots.reread(tenant))
             except NotFound:
                 self.forget(tenant)
+            room = self._roster.find(tenant)
+            if room is not None:
+                await self._examine(tenant, room)

@@ -1,18 +1,20 @@
 """Who follows a tenant's catalog on this replica: what each was shown last, and whom to tell of something newer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import structlog
 
+from gateway.catalog.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
+from gateway.domain.principals import Principal
 from gateway.registry.build import View
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[Registry, Registry | None], None]
-"""Told what was shown and what is shown from now on; None when the tenant is gone."""
+"""Told what was shown and what is shown from now on; None when there is nothing any more: no tenant, or no key."""
 
 
 class Follower:
@@ -27,7 +29,7 @@ class Follower:
     def adopt(self, view: View) -> None:
         """Show this view from now on, if it is newer than what is shown."""
         old = self.registry
-        if view.snapshot.revision > old.revision:
+        if view.snapshot.order > old.view.snapshot.order:
             self.registry = replace(old, view=view)
             self._tell(old, self.registry)
 
@@ -43,19 +45,37 @@ class Follower:
 
 
 class Room:
-    """The followers of one tenant; `wanted` is the newest revision heard of."""
+    """The followers of one tenant; `wanted` and `code` are the newest revision and generation of code heard of."""
 
-    __slots__ = ("followers", "is_refreshing", "wanted")
+    __slots__ = ("code", "followers", "is_refreshing", "wanted")
 
     def __init__(self) -> None:
         self.followers: dict[object, Follower] = {}
         self.wanted = 0
+        self.code = 0
         self.is_refreshing = False
 
     @property
     def is_behind(self) -> bool:
         """Whether somebody is still shown something older."""
-        return any(follower.registry.revision < self.wanted for follower in self.followers.values())
+        return any(self.is_older(follower.registry.view.snapshot) for follower in self.followers.values())
+
+    def is_older(self, snapshot: Snapshot) -> bool:
+        """Whether a newer snapshot than this was heard of."""
+        return snapshot.revision < self.wanted or snapshot.code < self.code
+
+    @property
+    def principals(self) -> Collection[Principal]:
+        """Who follows, each once."""
+        return {follower.registry.principal for follower in self.followers.values()}
+
+    def lose(self, principal: Principal) -> None:
+        """Tell everybody who follows as this principal that it may no longer, and let them go."""
+        gone = [token for token, follower in self.followers.items() if follower.registry.principal == principal]
+        for token in gone:
+            follower = self.followers.pop(token, None)
+            if follower is not None:
+                follower.lose()
 
     def show(self, view: View) -> None:
         """Let every follower adopt the view."""
@@ -90,10 +110,14 @@ class Roster:
 
         def leave() -> None:
             room.followers.pop(token, None)
-            if not room.followers and self._rooms.get(tenant) is room:
-                del self._rooms[tenant]
+            self.tidy(tenant, room)
 
         return leave
+
+    def tidy(self, tenant: TenantId, room: Room) -> None:
+        """Forget the room if nobody is left in it."""
+        if not room.followers and self._rooms.get(tenant) is room:
+            del self._rooms[tenant]
 
     def remove(self, tenant: TenantId) -> Room | None:
         """Take out everybody who follows the tenant."""

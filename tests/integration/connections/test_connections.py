@@ -13,8 +13,9 @@ from gateway.definitions.validators import Validators
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId, mint, new_operation_id, new_source_id
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
 from gateway.domain.principals import Principal
-from gateway.domain.requests import Credential
+from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenants import Tenant
 from gateway.errors import NotFound
@@ -32,6 +33,9 @@ class NoSecrets:
 
     async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
         return {}
+
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ async def test_two_connections_of_a_tenant_share_its_snapshot(house: House) -> N
     async with house.connections.open(acme) as first, house.connections.open(acme) as second:
         assert first.view is second.view
         assert await first.tool("tool_0001") is await second.tool("tool_0001")
-        assert first.definition(first.view.snapshot.tools[0]) is second.definition(second.view.snapshot.tools[0])
+        assert first.page(Family.TOOL, None) is second.page(Family.TOOL, None)
 
 
 async def test_connections_of_two_tenants_share_nothing(house: House) -> None:

@@ -5,18 +5,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import anyio
+import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
-from gateway.connections.connections import Connections
+from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.validators import Validators
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
 from gateway.domain.keys import Scope
 from gateway.domain.principals import Principal
 from gateway.domain.tenants import Tenant
-from gateway.errors import NotFound
+from gateway.errors import DatabaseUnavailable, NotFound
 from gateway.handlers.bind import Binder
 from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
@@ -55,9 +56,9 @@ class Replica:
     snapshots: Snapshots
     connections: Connections
 
-    async def show(self, tenant: TenantId) -> Registry:
-        """What a request of the tenant is shown."""
-        async with self.connections.open(_principal(tenant)) as registry:
+    async def show(self, tenant: TenantId, key: str = "key_1") -> Registry:
+        """What a request of the tenant with this key is shown."""
+        async with self.connections.open(_principal(tenant, key)) as registry:
             return registry
 
     async def advance(self, tenant: TenantId) -> int:
@@ -78,9 +79,9 @@ class Replica:
             await tenants.remove(tenant, db)
 
 
-def _principal(tenant: TenantId) -> Principal:
+def _principal(tenant: TenantId, key: str = "key_1") -> Principal:
     return Principal(
-        tenant=tenant, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset({Scope.MCP}), profile=None
+        tenant=tenant, slug="acme", key=KeyId(key), subject="s", scopes=frozenset({Scope.MCP}), profile=None
     )
 
 
@@ -90,11 +91,32 @@ async def store(database_url: str) -> AsyncGenerator[Store]:
         yield opened
 
 
-def _parts(store: Store, repair_s: float) -> Replica:
+@dataclass(slots=True)
+class Doors:
+    """Who may stay; while it is away nobody knows."""
+
+    ended: set[str] = field(default_factory=set[str])
+    is_away: bool = False
+    asked: int = 0
+
+    async def __call__(self, principal: Principal) -> bool:
+        self.asked += 1
+        if self.is_away:
+            raise DatabaseUnavailable("away")
+        return principal.key not in self.ended
+
+
+def _parts(store: Store, repair_s: float, still_valid: StillValid | None = None) -> Replica:
     sealer = Sealer(("secret-key-of-the-tests-0123456789abc",))
     snapshots = Snapshots(store)
     views = Views(Binder(Upstream(), StoredSecrets(store, sealer), Validators()))
-    connections = Connections(snapshots, views, Cursors(sealer.derive("cursors")), repair_s=repair_s)
+    connections = Connections(
+        snapshots,
+        views,
+        Cursors(sealer.derive("cursors")),
+        repair_s=repair_s,
+        still_valid=still_valid or Doors(),
+    )
     return Replica(store, snapshots, connections)
 
 
@@ -275,3 +297,66 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
     await anyio.wait_all_tasks_blocked()
 
     assert heard.revisions == []
+
+
+async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: Store) -> None:
+    """Ours: a key's end moves the catalog, so its followers end also when nobody tells of the key (TEN-2)."""
+    doors = Doors()
+    made = _parts(store, NEVER, doors)
+    async with made.connections:
+        acme = await made.create("acme")
+        first, second, other = Heard(), Heard(), Heard()
+        for heard, key in ((first, "key_1"), (second, "key_1"), (other, "key_2")):
+            made.connections.subscribe(await made.show(acme, key), heard)
+        doors.ended.add("key_1")
+        _tell(made, acme, await made.advance(acme))
+        for heard in (first, second):
+            await heard.until(None)
+        _tell(made, acme, await made.advance(acme))
+        await other.until(3)
+
+        assert made.connections.follower_count == 1
+        assert first.revisions == second.revisions == [(1, 2), (2, None)]
+        assert other.revisions == [(1, 2), (2, 3)]
+
+
+async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Store) -> None:
+    """Ours: expiry moves no catalog; the timer asks, and asks again while nobody can answer (TEN-2, SRV-4)."""
+    doors = Doors(is_away=True)
+    made = _parts(store, 0.02, doors)
+    async with made.connections:
+        acme, globex = await made.create("acme"), await made.create("globex")
+        ended, stays = Heard(), Heard()
+        made.connections.subscribe(await made.show(acme), ended)
+        made.connections.subscribe(await made.show(globex, "key_2"), stays)
+        doors.ended.add("key_1")
+        with anyio.fail_after(10):
+            while doors.asked < 3:
+                await anyio.lowlevel.checkpoint()
+        assert ended.revisions == []
+        doors.is_away = False
+        await ended.until(None)
+
+        assert made.connections.follower_count == 1
+        assert stays.revisions == []
+
+
+async def test_revisions_that_come_while_keys_are_asked_for_are_not_missed(store: Store) -> None:
+    """Ours: a slow answer about a key delays no one's news until the timer (CON-2)."""
+    asked, go_on = anyio.Event(), anyio.Event()
+
+    async def slow(_: Principal) -> bool:
+        asked.set()
+        await go_on.wait()
+        return True
+
+    made = _parts(store, NEVER, slow)
+    async with made.connections:
+        acme, heard = await made.create("acme"), Heard()
+        made.connections.subscribe(await made.show(acme), heard)
+        _tell(made, acme, await made.advance(acme))
+        with anyio.fail_after(10):
+            await asked.wait()
+        _tell(made, acme, await made.advance(acme))
+        go_on.set()
+        await heard.until(3)
