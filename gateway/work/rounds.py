@@ -1,0 +1,91 @@
+"""What is due is done: every replica looks every second, and whoever takes a piece of work first does it.
+
+How much is done at once is bounded, for each tenant and in all, so that one tenant's slow upstreams keep nobody else's
+work waiting.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import GatewayError, Unavailable
+from gateway.store import due_work
+from gateway.store.due_work import DueWork
+from gateway.store.engine import Store
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 32
+AT_ONCE_EACH = 4
+_PAUSE_S = 1.0
+_SEEN_AT_ONCE = 1000
+
+Perform = Callable[[DueWork], Awaitable[None]]
+"""Does one piece of work, unless another replica has taken it; leaves behind when it is due again, if ever."""
+
+
+class Rounds:
+    """The work of this replica; open it with `async with`, once, while everything that the work needs is open."""
+
+    def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
+        self._store = store
+        self._kinds = kinds
+        self._pause_s = pause_s
+        self._running: set[tuple[TenantId, str]] = set()
+        self._tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._go_round)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+
+    async def _go_round(self) -> None:
+        while True:
+            try:
+                await self._begin_what_is_due()
+            except Unavailable as error:
+                log.warning("work_postponed", reason=error.message)
+            except Exception:
+                log.exception("work_failed")
+            await anyio.sleep(self._pause_s)
+
+    async def _begin_what_is_due(self) -> None:
+        async with self._store.unscoped() as db:
+            found = await due_work.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE)
+        busy = Counter(tenant for tenant, _ in self._running)
+        for due in found:
+            perform = self._kinds.get(due.kind)
+            is_running = (due.tenant, due.id) in self._running
+            if perform is None or is_running or busy[due.tenant] >= AT_ONCE_EACH or self._tasks is None:
+                continue
+            if len(self._running) >= AT_ONCE:
+                return
+            busy[due.tenant] += 1
+            self._running.add((due.tenant, due.id))
+            self._tasks.start_soon(self._perform, perform, due)
+
+    async def _perform(self, perform: Perform, due: DueWork) -> None:
+        try:
+            await perform(due)
+        except GatewayError as error:  # it is due again when its time with us is over
+            log.warning("work_interrupted", kind=due.kind, tenant_id=due.tenant, id=due.id, reason=error.message)
+        except Exception:
+            log.exception("work_failed", kind=due.kind, tenant_id=due.tenant, id=due.id)
+        finally:
+            self._running.discard((due.tenant, due.id))

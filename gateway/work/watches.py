@@ -1,0 +1,130 @@
+"""One look at a watched URL: what stands there, whether it is something else, and when to look again.
+
+The body decides: an ETag or a date only saves sending it again. Whoever follows the resource is told before what was
+seen is kept, so that a look which ends in between is made once more rather than lost.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import uniform
+
+import structlog
+
+from gateway.catalog.catalog import Catalog
+from gateway.catalog.updates import tell_updates
+from gateway.catalog.watches import Look, begin_look, end_look
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import NamedCredential, UpstreamRequest
+from gateway.domain.watches import Sighting, Watch
+from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
+from gateway.handlers.credentials import with_credential
+from gateway.handlers.origins import is_among
+from gateway.store.due_work import DueWork
+from gateway.upstream.pool import WholeAnswer
+from gateway.upstream.wire import is_header_value
+
+log = structlog.get_logger(__name__)
+
+LONGEST_LOOK_S = 60.0
+"""For so long a look belongs to the replica that began it; the upstream's own deadlines are shorter."""
+SLOWEST_S = 3600.0
+"""Looks that fail are made less and less often, down to once in so long."""
+LARGEST = 10 * 1024 * 1024
+_JITTER = 0.1
+_MOST_DOUBLINGS = 12
+_OK, _NOT_MODIFIED, _REDIRECTS = 200, 304, 300
+_LONGEST_VALIDATOR = 1024
+_LONGEST_FAULT = 300
+
+Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
+"""The tenant's credential of a name, with its secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Makes the looks that are due."""
+
+    catalog: Catalog
+    named: Named
+
+    async def perform(self, due: DueWork) -> None:
+        """Make one look, unless another replica makes it.
+
+        Raises:
+            Unavailable: a part of ours is away; the look is made again.
+        """
+        now = datetime.now(UTC)
+        look = await begin_look(self.catalog, due, until=now + timedelta(seconds=LONGEST_LOOK_S))
+        if look is None:
+            return
+        watch = look.watch
+        try:
+            seen = judge(watch.seen, await self._look(look), now=now)
+        except (UpstreamError, NotFound, SecretUnreadable) as error:
+            seen = fail(watch.seen, error.message, now=now)
+        if seen.changed_at == now:
+            await tell_updates(look.tenant, self.catalog, [watch.uri])
+            log.info("watch_changed", tenant_id=look.tenant, watch=watch.id)
+        await end_look(self.catalog, look, seen, again_at=now + pause(watch, seen))
+
+    async def _look(self, look: Look) -> WholeAnswer:
+        watch = look.watch
+        if not look.is_known:
+            raise NotFound("the tenant has no such resource any more")
+        if look.origins is not None and not is_among(watch.url, look.origins):
+            raise EgressDenied("The tenant's policy does not allow requests to this origin.")
+        request = make_request(watch)
+        if watch.credential is not None:
+            named = await self.named(look.tenant, watch.credential)
+            if named is None or not is_among(watch.url, named.origins):
+                raise CredentialMissing("The credential is not stored, or not for this origin.")
+            request = with_credential(request, named)
+        return await self.catalog.upstream.ask(request, tenant=look.tenant, limit_bytes=LARGEST)
+
+
+def make_request(watch: Watch) -> UpstreamRequest:
+    """The request of a look: conditional, where something was seen that a condition can name."""
+    headers = [("Accept", "*/*")]
+    if watch.seen.digest is not None and watch.seen.etag is not None:
+        headers.append(("If-None-Match", watch.seen.etag))
+    if watch.seen.digest is not None and watch.seen.last_modified is not None:
+        headers.append(("If-Modified-Since", watch.seen.last_modified))
+    return UpstreamRequest(method="GET", url=watch.url, headers=tuple(headers), idempotent=True)
+
+
+def judge(before: Sighting, answer: WholeAnswer, *, now: datetime) -> Sighting:
+    """What was seen now; `changed_at` is now when it is something else than before."""
+    if answer.status == _NOT_MODIFIED and before.digest is not None:
+        return replace(before, failures=0, fault=None, checked_at=now)
+    if not _OK <= answer.status < _REDIRECTS:
+        return fail(before, f"the URL answered with status {answer.status}", now=now)
+    digest = hashlib.sha256(answer.body).digest()
+    is_other = before.digest is not None and before.digest != digest
+    return Sighting(
+        etag=_validator(answer, "etag"),
+        last_modified=_validator(answer, "last-modified"),
+        digest=digest,
+        checked_at=now,
+        changed_at=now if is_other else before.changed_at,
+    )
+
+
+def fail(before: Sighting, why: str, *, now: datetime) -> Sighting:
+    """A look that saw nothing; what was seen before still counts."""
+    return replace(before, failures=before.failures + 1, fault=why[:_LONGEST_FAULT], checked_at=now)
+
+
+def pause(watch: Watch, seen: Sighting) -> timedelta:
+    """How long until the next look: never twice the same, and longer with every failure."""
+    slowed = watch.interval_s * 2.0 ** min(seen.failures, _MOST_DOUBLINGS)
+    bounded = min(slowed, max(SLOWEST_S, watch.interval_s))
+    return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load
+
+
+def _validator(answer: WholeAnswer, name: str) -> str | None:
+    found = next((value for key, value in answer.headers if key.lower() == name), None)
+    if not found or len(found) > _LONGEST_VALIDATOR or not is_header_value(found):
+        return None
+    return found
