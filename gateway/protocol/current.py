@@ -4,16 +4,23 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from gateway.domain.principals import Principal
+from gateway.handlers.port import Peer
+from gateway.handlers.silent import SILENT
 from gateway.registry.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One message of one principal, and the registry it is served from."""
+    """One message of one principal, the registry it is served from, and the client as its transport has it.
+
+    `session` is there in the handshake era only.
+    """
 
     principal: Principal
     registry: Registry
     correlation_id: str
+    peer: Peer = SILENT
+    session: str | None = None
 
 
 CURRENT: ContextVar[Exchange] = ContextVar("gateway_exchange")

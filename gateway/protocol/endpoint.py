@@ -4,33 +4,44 @@ Nothing of the body is looked at before the credential has been; the tenant come
 has to agree. The era is chosen by the `MCP-Protocol-Version` header, as the specification has it.
 """
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
 from mcp_types import PARSE_ERROR, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
-from gateway.connections.connections import DEFAULT_PROFILE, Connections
+from gateway.connections.connections import Connections
 from gateway.domain.keys import Scope as KeyScope
 from gateway.domain.principals import Principal
+from gateway.domain.profiles import DEFAULT_PROFILE
 from gateway.errors import BadInput, DocumentTooLarge, Forbidden, GatewayError, NotFound, Unauthenticated
 from gateway.identity.credentials import Credentials
 from gateway.protocol.current import CURRENT, Exchange
 from gateway.protocol.handshake import Handshake
-from gateway.protocol.plain import Plain
-from gateway.protocol.wire import accepts_json, answer, error_message, header, invalid_request, is_json, refusal, replay
+from gateway.protocol.legacy import Legacy
+from gateway.protocol.modern import MAX_BODY, Modern
+from gateway.protocol.tracing import traced
+from gateway.protocol.wire import accepts, answer, error_message, header, invalid_request, is_json, refusal
+from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body
 from gateway.web.problems import status_of
 
-MAX_BODY = 1024 * 1024
 BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    "mcp": ("GET", "POST", "DELETE"),
+    "sse": ("GET",),
+    "messages": ("POST",),
+}
+"""What each door takes."""
+
+_OLD_DOOR: Final = "/messages"
 
 
 class Endpoint:
@@ -40,16 +51,18 @@ class Endpoint:
         self,
         credentials: Credentials,
         connections: Connections,
-        modern: StreamableHTTPSessionManager,
+        modern: Modern,
         handshake: Handshake,
-        plain: Plain,
+        legacy: Legacy,
     ) -> None:
         self._credentials = credentials
         self._connections = connections
         self._modern = modern
         self._handshake = handshake
-        self._plain = plain
+        self._legacy = legacy
         self._users: dict[Principal, AuthenticatedUser] = {}
+        self.traces: Traces | None = None
+        """Set before anything is served where spans are exported."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
@@ -70,7 +83,7 @@ class Endpoint:
         slug, profile = _named(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:
             raise NotFound("not found")
-        if caller.profile not in {None, profile} or profile != DEFAULT_PROFILE:
+        if caller.profile not in {None, profile}:
             raise NotFound("not found")
         if KeyScope.MCP not in caller.scopes:
             raise Forbidden("the key lacks the scope mcp")
@@ -89,24 +102,29 @@ class Endpoint:
         auth_context_var.set(user)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
-        version = header(scope, b"mcp-protocol-version")
-        is_modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        door = scope["path"].rpartition("/")[2]
+        allowed = _ALLOWED[door]
         method = scope["method"]
-        if method == "POST":
-            await self._post(scope, receive, send, exchange, is_modern=is_modern)
-        elif is_modern:
-            await self._modern.handle_request(scope, receive, send)
-        elif method == "DELETE":
-            await self._handshake.delete(scope, send, exchange)
+        if method not in allowed:
+            said = ", ".join(allowed)
+            refused = invalid_request(f"this URL takes {said}", exchange.correlation_id)
+            await answer(send, 405, refused, headers=((b"allow", said.encode()),))
+        elif door == "sse":
+            await self._legacy.get(scope, receive, send, exchange)
+        elif method == "POST":
+            await self._post(scope, receive, send, exchange, is_old=door == "messages")
+        elif _is_modern(scope):
+            await self._modern.refuse(scope, receive, send)
+        elif method == "GET":
+            await self._handshake.get(scope, receive, send, exchange)
         else:
-            refused = invalid_request("this URL takes POST and DELETE", exchange.correlation_id)
-            await answer(send, 405, refused, headers=((b"allow", b"POST, DELETE"),))
+            await self._handshake.delete(scope, send, exchange)
 
-    async def _post(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, *, is_modern: bool) -> None:
+    async def _post(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, *, is_old: bool) -> None:
         if not is_json(scope):
             await answer(send, 415, invalid_request("Content-Type must be application/json", exchange.correlation_id))
             return
-        if not accepts_json(scope):
+        if not accepts(scope, "application/json") and not is_old:
             await answer(send, 406, invalid_request("Accept must include application/json", exchange.correlation_id))
             return
         raw = await read_body(receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared_length(scope))
@@ -114,12 +132,19 @@ class Endpoint:
         if message is None:
             said = "the body must be one JSON-RPC message; batches are refused"
             await answer(send, 400, invalid_request(said, exchange.correlation_id))
-        elif is_modern:
-            reply = await self._plain.modern(scope, message, exchange)
-            if reply is not None:
-                await answer(send, reply.status, reply.body)
-            else:
-                await self._modern.handle_request(scope, replay(raw, receive), send)
+        elif self.traces is None:
+            await self._deliver(scope, receive, send, message, raw, exchange)
+        else:
+            with traced(self.traces, scope, message, exchange, send) as watched:
+                await self._deliver(scope, receive, watched, message, raw, exchange)
+
+    async def _deliver(
+        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
+    ) -> None:
+        if scope["path"].endswith(_OLD_DOOR):
+            await self._legacy.post(scope, send, message, exchange)
+        elif _is_modern(scope):
+            await self._modern.post(scope, receive, send, message, raw, exchange)
         elif (rejection := _misrouted(message, scope)) is not None:
             data = {"code": "input.invalid", "correlation_id": exchange.correlation_id}
             body = error_message(rejection.code, rejection.message, data=data, request_id=message.get("id"))
@@ -128,12 +153,18 @@ class Endpoint:
             await self._handshake.post(scope, send, message, exchange)
 
 
+def _is_modern(scope: Scope) -> bool:
+    """Whether the header names an era other than that of handshakes, known or not."""
+    version = header(scope, b"mcp-protocol-version")
+    return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
 def _named(path: str) -> tuple[str, str]:
-    """Tenant and profile of `/t/{tenant}/mcp` or `/t/{tenant}/{profile}/mcp`."""
+    """Tenant and profile of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and the same with `sse` and `messages`."""
     match path.split("/"):
-        case ["", "t", slug, "mcp"]:
+        case ["", "t", slug, door] if door in _ALLOWED:
             return slug, DEFAULT_PROFILE
-        case ["", "t", slug, profile, "mcp"]:
+        case ["", "t", slug, profile, door] if door in _ALLOWED:
             return slug, profile
         case _:
             raise NotFound("not found")

@@ -4,13 +4,16 @@ Our own codes lie outside the range that JSON-RPC and MCP reserve; every error c
 `data.correlation_id`.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.errors import (
     BadInput,
+    CapabilityMissing,
     Forbidden,
     GatewayError,
     LimitExceeded,
@@ -37,6 +40,9 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
 )
 
 
+_CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {"elicitation.url": {"elicitation": {"url": {}}}}
+
+
 def code_of(error: GatewayError) -> int:
     """The JSON-RPC error code of a gateway error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), INTERNAL_ERROR)
@@ -53,3 +59,17 @@ def details_of(error: GatewayError, correlation_id: str) -> dict[str, Any]:
 def to_mcp(error: GatewayError, correlation_id: str) -> MCPError:
     """The error that the SDK puts on the wire."""
     return MCPError(code_of(error), error.message, details_of(error, correlation_id))
+
+
+def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPError:
+    """The same where the revision has an error of its own: 2026-07-28 names the capability that a client lacks."""
+    if isinstance(error, CapabilityMissing) and version in MODERN_PROTOCOL_VERSIONS:
+        wanted = _CAPABILITIES.get(error.capability, {error.capability: {}})
+        details = {**details_of(error, correlation_id), "requiredCapabilities": wanted}
+        return MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, details)
+    return to_mcp(error, correlation_id)
+
+
+def unknown(said: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
+    """The error for something that is not there, or not for this principal."""
+    return MCPError(code, said, {"code": NotFound.code, "correlation_id": correlation_id, **more})

@@ -1,196 +1,200 @@
-"""The handshake era (2024-11-05 to 2025-11-25) without the SDK's transports.
+"""The handshake era (2024-11-05 to 2025-11-25) over Streamable HTTP, without the SDK's transports.
 
-A session is a record in Redis, so that any replica can serve any of its requests: each POST rebuilds a connection that
-is born ready, runs one request through the SDK's kernel, and is answered with JSON. Streams come later; until then a
-client that asks for one is told that there is none (405), which the protocol allows.
+A session is a record in Redis, so that any replica can serve any of its requests: each POST runs on a connection that
+is made for it. What a call says before its answer, and an answer that takes long, goes on a stream that is written
+down (`gateway.protocol.outlets`); a client whose connection breaks goes on with any of its streams at any replica.
 """
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
 
-import anyio
 import structlog
-from mcp.server import Server
-from mcp.server.connection import Connection
-from mcp.server.models import InitializationOptions
-from mcp.server.runner import ServerRunner, aclose_shielded
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import NoBackChannelError
-from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
-from mcp.shared.message import ServerMessageMetadata
-from mcp.shared.transport_context import TransportContext
-from mcp_types import (
-    INTERNAL_ERROR,
-    ErrorData,
-    InitializeRequestParams,
-    JSONRPCError,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
+from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
-from starlette.types import Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from gateway.bus.sessions import Sessions, new_session_id
+from gateway.bus.backing import Backing
+from gateway.bus.sessions import new_session_id
 from gateway.domain.sessions import SessionRecord
-from gateway.errors import NotFound
+from gateway.errors import Conflict, NotFound
+from gateway.protocol import messages
 from gateway.protocol.current import Exchange
-from gateway.protocol.identity import NAME, VERSION
+from gateway.protocol.listening import FIRST_PRIMED, Listening, Visit
+from gateway.protocol.outlets import Outlet, Posted, PostOutlet
 from gateway.protocol.plain import Plain, recognises
-from gateway.protocol.server import capabilities_of
-from gateway.protocol.wire import Headers, answer, header, invalid_request, refusal
+from gateway.protocol.session_calls import SessionCalls
+from gateway.protocol.sse import MEDIA_TYPE, read_place
+from gateway.protocol.streams import Streams
+from gateway.protocol.turns import Turn, TurnId, Turns
+from gateway.protocol.wire import Headers, accepts, answer, header, invalid_request, prefers, refusal
 
 log = structlog.get_logger(__name__)
 
-SESSION_HEADER = b"mcp-session-id"
+SESSION_HEADER: Final = b"mcp-session-id"
+DEFER_S: Final = 2.0
+"""For how long a silent call may still be answered with JSON."""
 
-
-class _Silent:
-    """The server-to-client side of a connection that has none (`mcp.shared.dispatcher.Outbound`)."""
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        raise NoBackChannelError(method)
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        log.debug("notification_dropped", method=method)
-
-
-class _Dispatch(_Silent):
-    """One inbound request as the SDK's kernel sees it (`mcp.shared.dispatcher.DispatchContext`)."""
-
-    can_send_request = False
-
-    def __init__(self, request_id: str | int) -> None:
-        self.request_id = request_id
-        self.transport = TransportContext(kind="streamable-http", can_send_request=False)
-        self.message_metadata = ServerMessageMetadata()
-        self.cancel_requested = anyio.Event()
-
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Nothing: a JSON answer has no room for progress."""
+Work = Callable[[PostOutlet], Awaitable[bytes]]
 
 
 class Handshake:
     """Serves the messages of sessions; keeps nothing of them between requests."""
 
-    def __init__(self, server: Server[Any], sessions: Sessions, plain: Plain) -> None:
-        self._server = server
-        self._sessions = sessions
+    def __init__(
+        self, calls: SessionCalls, backing: Backing, plain: Plain, listening: Listening, turns: Turns, streams: Streams
+    ) -> None:
+        self._calls = calls
+        self._backing = backing
         self._plain = plain
+        self._listening = listening
+        self._turns = turns
+        self._streams = streams
 
     async def post(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> None:
         """Serve one message; a request is answered, everything else acknowledged."""
-        if recognises(message) and await self._post_plainly(scope, send, message, exchange):
+        if recognises(message):
+            record = await self._session(scope, send, exchange)
+            if record is not None:
+                work = partial(self._answer_plainly, message, record, exchange)
+                await self._answer(scope, send, record, message["id"], exchange, _as_wanted(scope, work))
             return
         try:
-            parsed = jsonrpc_message_adapter.validate_python(message, by_name=False)
+            said = jsonrpc_message_adapter.validate_python(message, by_name=False)
         except ValidationError:
             await answer(send, 400, invalid_request("the body is not one JSON-RPC message", exchange.correlation_id))
             return
-        if isinstance(parsed, JSONRPCRequest) and parsed.method == "initialize":
-            await self._initialize(send, parsed, exchange)
+        if isinstance(said, JSONRPCRequest) and said.method == "initialize":
+            await self._initialize(send, said, exchange)
             return
         record = await self._session(scope, send, exchange)
         if record is None:
             return
-        if not isinstance(parsed, JSONRPCRequest):
+        if isinstance(said, JSONRPCRequest):
+            work = partial(self._calls.run, said, record, exchange)
+            await self._answer(scope, send, record, said.id, exchange, _as_wanted(scope, work))
+        else:
+            await self._calls.heed(said, record)
             await answer(send, 202, headers=_session_headers(record))
-            return
-        reply, _ = await self._run(parsed, _connection(record), exchange)
-        await answer(send, 200, reply, headers=_session_headers(record))
 
-    async def _post_plainly(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> bool:
-        """Whether the call was answered here, or refused for its session."""
+    async def get(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+        """Open a stream, or come back to one.
+
+        Raises:
+            InvalidBody: the place that the client names is none.
+            LimitExceeded: too many streams are open.
+        """
+        if not accepts(scope, MEDIA_TYPE):
+            await answer(send, 406, invalid_request("Accept must include text/event-stream", exchange.correlation_id))
+            return
         record = await self._session(scope, send, exchange)
         if record is None:
-            return True
-        reply = await self._plain.session(message, exchange, record.protocol_version)
-        if reply is not None:
-            await answer(send, reply.status, reply.body, headers=_session_headers(record))
-        return reply is not None
+            return
+        headers = _session_headers(record)
+        visit = Visit(record=record, exchange=exchange, receive=receive, send=send, headers=headers)
+        named = header(scope, b"last-event-id")
+        place = None if named is None else read_place(named)
+        if place is None or place.is_standalone:
+            await self._listening.stand_alone(visit, place)
+        else:
+            await self._listening.come_back(visit, place)
 
     async def delete(self, scope: Scope, send: Send, exchange: Exchange) -> None:
-        """End the session."""
+        """End the session, and what is running in it."""
         record = await self._session(scope, send, exchange)
         if record is not None:
-            await self._sessions.remove(record.tenant, record.id)
+            await self._backing.sessions.remove(record.tenant, record.id)
+            self._turns.end_session(record.tenant, record.id)
             log.info("session_ended", session=record.id[:8])
             await answer(send, 200)
 
     async def _initialize(self, send: Send, request: JSONRPCRequest, exchange: Exchange) -> None:
-        connection = Connection.for_loop(_Silent())
-        reply, accepted = await self._run(request, connection, exchange)
-        if not accepted or connection.client_params is None:
-            await answer(send, 200, reply)
-            return
-        record = SessionRecord(
+        registry = exchange.registry
+        blank = SessionRecord(
             id=new_session_id(),
             tenant=exchange.principal.tenant,
             subject=exchange.principal.subject,
-            profile=exchange.registry.profile,
-            protocol_version=connection.protocol_version,
-            client=connection.client_params.model_dump(by_alias=True, mode="json", exclude_none=True),
+            profile=registry.profile,
+            protocol_version="",
+            client={},
         )
-        await self._sessions.create(record, cap=exchange.registry.view.snapshot.policy.limits.sessions)
+        reply, record = await self._calls.begin(request, blank, exchange)
+        if record is None:
+            await answer(send, 200, reply)
+            return
+        await self._backing.sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         log.info("session_opened", session=record.id[:8], protocol_version=record.protocol_version)
         await answer(send, 200, reply, headers=_session_headers(record))
 
+    async def _answer(
+        self, scope: Scope, send: Send, record: SessionRecord, named: str | int, exchange: Exchange, work: Work
+    ) -> None:
+        """Run a request and answer it: with JSON if it is soon over and says nothing before, else with a stream.
+
+        It runs to its end also when the client goes away: in this era that does not cancel it.
+        """
+        posted = Posted(
+            keys=self._calls.keys(record),
+            request=messages.request_id(named),
+            headers=_session_headers(record),
+            is_resumable=record.protocol_version >= FIRST_PRIMED,
+            may_stream=partial(accepts, scope, MEDIA_TYPE),
+        )
+        turn = Turn(TurnId(record.tenant, record.id, posted.request))
+        spawn, stream = self._backing.bus.spawn, self._streams.unlisted(send, exchange.principal)
+        outlet = PostOutlet(posted, stream, self._backing.logs, spawn=spawn, give_up=turn.give_up)
+        try:
+            with self._turns.holding(turn):
+                deferral = asyncio.get_running_loop().call_later(DEFER_S, spawn, outlet.defer)
+                try:
+                    text = await turn.run(partial(work, outlet), outlet)
+                finally:
+                    deferral.cancel()
+                if outlet.is_refused:
+                    raise Conflict("a request of this id is running")
+                await outlet.finish(text)
+        except Conflict as error:
+            refused = messages.failed(b"null", INVALID_REQUEST, error.message, kind="input.invalid")
+            await answer(send, 400, refused, headers=_session_headers(record))
+
+    async def _answer_plainly(
+        self, message: dict[str, Any], record: SessionRecord, exchange: Exchange, outlet: Outlet
+    ) -> bytes:
+        reply = await self._plain.handshake(message, exchange, record.protocol_version)
+        if reply is not None:
+            return reply.body
+        request = JSONRPCRequest.model_validate(message, by_name=False)
+        return await self._calls.run(request, record, exchange, outlet)
+
     async def _session(self, scope: Scope, send: Send, exchange: Exchange) -> SessionRecord | None:
         """The session that the request names; None when it was answered here."""
-        named = header(scope, SESSION_HEADER)
-        if named is None:
-            await answer(send, 400, invalid_request("the Mcp-Session-Id header is missing", exchange.correlation_id))
+        named = [value for name, value in scope["headers"] if name == SESSION_HEADER]
+        if len(named) != 1:
+            said = "the Mcp-Session-Id header has to be there once"
+            await answer(send, 400, invalid_request(said, exchange.correlation_id))
             return None
-        record = await self._sessions.find(exchange.principal.tenant, named)
-        owner = (exchange.principal.subject, exchange.registry.profile)
-        if record is None or (record.subject, record.profile) != owner:
+        record = await self._backing.sessions.find(exchange.principal.tenant, named[0].decode("latin-1"))
+        if record is None or not belongs(record, exchange) or record.transport != "http":
             gone = NotFound("session not found")
             await answer(send, 404, refusal(gone, exchange.correlation_id))
             return None
         return record
 
-    async def _run(self, request: JSONRPCRequest, connection: Connection, exchange: Exchange) -> tuple[bytes, bool]:
-        """The JSON-RPC answer to one request, and whether it is a result."""
-        options = InitializationOptions(
-            server_name=NAME,
-            server_version=VERSION,
-            capabilities=capabilities_of(exchange.registry, listens=False),
-        )
-        runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
-        reply: JSONRPCResponse | JSONRPCError
-        try:
-            result = await runner.on_request(_Dispatch(request.id), request.method, request.params)
-            reply = JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
-        except Exception as error:
-            reply = JSONRPCError(jsonrpc="2.0", id=request.id, error=_error_of(error, exchange))
-        finally:
-            await aclose_shielded(connection)
-        body = reply.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        return body, isinstance(reply, JSONRPCResponse)
+
+def _as_wanted(scope: Scope, work: Work) -> Work:
+    """The work, on a stream from its start where the client would rather have one than JSON."""
+    return partial(_streamed, work) if prefers(scope, "text/event-stream", to="application/json") else work
 
 
-def _error_of(error: Exception, exchange: Exchange) -> ErrorData:
-    """What the client may know of an exception that left the kernel."""
-    known = handler_exception_to_error_data(error)
-    if known is not None:
-        return known
-    log.error("request_failed", correlation_id=exchange.correlation_id, exc_info=error)
-    data = {"code": "internal", "correlation_id": exchange.correlation_id}
-    return ErrorData(code=INTERNAL_ERROR, message="Internal server error", data=data)
+async def _streamed(work: Work, outlet: PostOutlet) -> bytes:
+    await outlet.defer()
+    return await work(outlet)
 
 
-def _connection(record: SessionRecord) -> Connection:
-    """The session's connection, as it was after its handshake."""
-    connection = Connection(
-        _Silent(),
-        protocol_version=record.protocol_version,
-        session_id=record.id,
-        client_params=InitializeRequestParams.model_validate(record.client, by_name=False),
-    )
-    connection.initialized.set()
-    return connection
+def belongs(record: SessionRecord, exchange: Exchange) -> bool:
+    """Whether the session is the caller's own, at the URL that it was opened at."""
+    return (record.subject, record.profile) == (exchange.principal.subject, exchange.registry.profile)
 
 
 def _session_headers(record: SessionRecord) -> Headers:

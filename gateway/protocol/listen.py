@@ -1,132 +1,215 @@
-"""`subscriptions/listen` (2026-07-28): the streams of one tenant told that its list of tools has changed.
+"""`subscriptions/listen` (2026-07-28): what has changed for a client that wants to know.
 
-The SDK's handler speaks the protocol (acknowledgement first, subscription ids, graceful end, slow readers cut); what
-it is told comes from the tenant's connections and never from another tenant's. There is no replay: whoever listens
-anew lists anew. Resources and prompts have no notices yet, so they are not acknowledged.
+What it is told comes from the tenant's own catalog and events and never from another tenant's. A resource that the
+client may not read is dropped like one that does not exist. There is no replay, and what changes several times before
+it was told is told once: whoever listens lists and reads anew. How it is told is `gateway.protocol.listen_streams`.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from mcp.server.context import HandlerResult, ServerRequestContext
-from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
-from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
+from mcp_types import SubscriptionFilter
 
-from gateway.connections.roster import Listener
+from gateway.bus.places import Places
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.errors import LimitExceeded
-from gateway.protocol.current import CURRENT
+from gateway.domain.primitives import Family
+from gateway.errors import Unavailable
+from gateway.protocol.capabilities import has_resources
+from gateway.protocol.changes import LISTS, Changes
+from gateway.protocol.listening import Catalogs
 from gateway.registry.registry import Registry
 
-DEBOUNCE_S = 0.25
-_MAX_BUFFERED = 64
-_RETRY_S = 30.0
+MAX_AGE_S: Final = 3600.0
+"""A client that still wants to listen after this long listens anew."""
 
-Subscribe = Callable[[Registry, Listener], Callable[[], None]]
-"""How the catalog behind a registry is followed; returns how to stop."""
+MAX_URIS: Final = 1000
+_RETRY_S = 1.0
+
+_Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
+"""What a client that listens holds: its place, its end, and how it stops following the catalog."""
+
+Change = Family | str
+"""A list that has changed, or the URI of a resource that has."""
+
+
+class Listen:
+    """One client that listens; woken when there is something to tell."""
+
+    __slots__ = (
+        "_catalogs",
+        "_changes",
+        "_doubted",
+        "_lists",
+        "_pending",
+        "_registry",
+        "_uris",
+        "is_over",
+        "key",
+        "tenant",
+        "wake",
+    )
+
+    def __init__(self, registry: Registry, catalogs: Catalogs, asked: SubscriptionFilter) -> None:
+        self.tenant = registry.principal.tenant
+        self.key = registry.principal.key
+        self.is_over = False
+        self.wake: Callable[[], None] = _nobody
+        self._registry = registry
+        self._catalogs = catalogs
+        self._uris = _uris_of(registry, asked)
+        self._lists = _lists_of(registry, asked)
+        self._changes = Changes(self._note_lists)
+        self._pending: dict[Change, None] = {}
+        self._doubted: frozenset[str] = frozenset()
+
+    @property
+    def served(self) -> SubscriptionFilter:
+        """What the client is told of; what it did not ask for, or cannot have, is left out."""
+        return SubscriptionFilter(
+            tools_list_changed=Family.TOOL in self._lists or None,
+            prompts_list_changed=Family.PROMPT in self._lists or None,
+            resources_list_changed=Family.RESOURCE in self._lists or None,
+            resource_subscriptions=list(self._uris) or None,
+        )
+
+    def take(self) -> Sequence[Change]:
+        """What there is to tell, once."""
+        taken = tuple(self._pending)
+        self._pending.clear()
+        return taken
+
+    def end(self) -> None:
+        """Nothing more will be told."""
+        self.is_over = True
+        self.wake()
+
+    def tell(self, uri: str) -> None:
+        """A resource is not what it was: of interest to whom it was promised and who still may read it.
+
+        Whether he may is not asked of a catalog of which something newer is known to be on its way.
+        """
+        if uri not in self._uris:
+            return
+        if not self._catalogs.is_current(self._registry):
+            self._doubted |= {uri}
+        elif self._registry.can_read(uri):
+            self._pending[uri] = None
+            self.wake()
+
+    def tell_all(self) -> None:
+        """Anything may not be what it was."""
+        self._changes.note_lists(*LISTS)
+        for uri in self._uris:
+            self.tell(uri)
+
+    def hear(self, before: Registry, after: Registry | None) -> None:
+        """What the client is shown has changed; None when nothing is any more."""
+        if after is None:
+            self.end()
+            return
+        self._registry = after
+        self._changes.note(before, after)
+        doubted, self._doubted = self._doubted, frozenset()
+        for uri in doubted:
+            self.tell(uri)
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._changes.close()
+        self.wake = _nobody
+
+    def _note_lists(self) -> None:
+        self._pending.update((family, None) for family in self._changes.take() if family in self._lists)
+        if self._pending:
+            self.wake()
 
 
 class Listens:
-    """The listen streams of this replica, key by key."""
+    """The listening clients of this replica; counted with those of all others."""
 
-    def __init__(self, subscribe: Subscribe) -> None:
-        self._subscribe = subscribe
-        self._rooms: dict[KeyId, _Room] = {}
+    def __init__(self, catalogs: Catalogs, places: Places) -> None:
+        self._catalogs = catalogs
+        self._places = places
+        self._open: dict[TenantId, dict[Listen, _Held]] = {}
+        self._is_closing = False
 
-    async def serve(
-        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
-    ) -> HandlerResult:
-        """One stream, from its acknowledgement to its end.
+    def __len__(self) -> int:
+        """How many there are."""
+        return sum(len(listens) for listens in self._open.values())
+
+    async def open(self, registry: Registry, asked: SubscriptionFilter) -> Listen:
+        """One client that listens until it is closed; what changes from now on is told.
 
         Raises:
-            LimitExceeded: the tenant has as many streams as it may have.
+            LimitExceeded: the tenant or the key has as many streams as it may have.
+            Unavailable: this replica is about to end.
         """
-        registry = CURRENT.get().registry
-        key, limit = registry.principal.key, registry.view.snapshot.policy.limits.streams
-        if self._count(registry.principal.tenant) >= limit:
-            raise LimitExceeded(f"the tenant has {limit} open streams, the most it may", retry_after_s=_RETRY_S)
-        room = self._rooms.get(key)
-        if room is None:
-            room = self._rooms[key] = _Room(registry, self._subscribe)
-        room.streams += 1
-        try:
-            return await room.handler(ctx, params.model_copy(update={"notifications": _served(params.notifications)}))
-        finally:
-            room.streams -= 1
-            if not room.streams and self._rooms.get(key) is room:
-                del self._rooms[key]
+        if self._is_closing:
+            raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
+        principal = registry.principal
+        place = await self._places.take(principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams)
+        listen = Listen(registry, self._catalogs, asked)
+        expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, listen.end)
+        leave = self._catalogs.subscribe(registry, listen.hear)
+        self._open.setdefault(principal.tenant, {})[listen] = (place, expiry, leave)
+        if self._is_closing:  # begun while the place was taken
+            listen.end()
+        return listen
 
-    def end(self, key: KeyId) -> None:
-        """End the streams of a key that was revoked or changed: whoever still may listens anew, with its credential."""
-        room = self._rooms.pop(key, None)
-        if room is not None:
-            room.handler.close()
+    async def close(self, listen: Listen) -> None:
+        """Nobody listens any more."""
+        tenant = listen.tenant
+        listens = self._open[tenant]
+        place, expiry, leave = listens.pop(listen)
+        if not listens:
+            del self._open[tenant]
+        expiry.cancel()
+        leave()
+        listen.close()
+        await self._places.free(tenant, listen.key, place)
 
-    def close(self) -> None:
-        """End every stream with its final result."""
-        for room in self._rooms.values():
-            room.handler.close()
+    def tell(self, tenant: TenantId, uri: str) -> None:
+        """A resource of the tenant is not what it was."""
+        for listen in tuple(self._open.get(tenant, ())):
+            listen.tell(uri)
 
-    def _count(self, tenant: TenantId) -> int:
-        return sum(room.streams for room in self._rooms.values() if room.tenant == tenant)
+    def distrust(self) -> None:
+        """Events may have been lost: whoever listens looks at everything anew."""
+        for listen in self._all():
+            listen.tell_all()
 
+    def end(self, tenant: TenantId, key: KeyId) -> None:
+        """End those of a key that was revoked or changed: whoever still may listens anew, with its credential."""
+        for listen in tuple(self._open.get(tenant, ())):
+            if listen.key == key:
+                listen.end()
 
-class _Room:
-    """One key's streams (`mcp.server.subscriptions.SubscriptionBus`); it hears of moves while anybody listens."""
+    def end_all(self) -> None:
+        """End them all, each with its final result; none is opened any more."""
+        self._is_closing = True
+        for listen in self._all():
+            listen.end()
 
-    def __init__(self, registry: Registry, subscribe: Subscribe) -> None:
-        self.tenant = registry.principal.tenant
-        self.streams = 0
-        self.handler = ListenHandler(self, max_buffered_events=_MAX_BUFFERED, max_subscriptions=1_000_000)
-        self._registry = registry
-        self._subscribe = subscribe
-        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
-        self._leave: Callable[[], None] | None = None
-        self._pending: asyncio.TimerHandle | None = None
-
-    async def publish(self, event: ServerEvent) -> None:
-        """Tell every stream of the key."""
-        self._tell(event)
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Tell this listener too; the first one starts the hearing, the last one ends it."""
-        token = object()
-        self._listeners[token] = listener
-        if self._leave is None:
-            self._leave = self._subscribe(self._registry, self._hear)
-
-        def unsubscribe() -> None:
-            self._listeners.pop(token, None)
-            if not self._listeners:
-                self._rest()
-
-        return unsubscribe
-
-    def _hear(self, before: Registry, after: Registry | None) -> None:
-        """A list that changes many times in a moment is one notice; a tenant that is gone has no streams."""
-        if after is None:
-            self.handler.close()
-        elif self._pending is None and not before.lists_the_same(after):
-            self._pending = asyncio.get_running_loop().call_later(DEBOUNCE_S, self._notify)
-
-    def _notify(self) -> None:
-        self._pending = None
-        self._tell(ToolsListChanged())
-
-    def _tell(self, event: ServerEvent) -> None:
-        for listener in tuple(self._listeners.values()):
-            listener(event)
-
-    def _rest(self) -> None:
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
-        if self._pending is not None:
-            self._pending.cancel()
-            self._pending = None
+    def _all(self) -> Sequence[Listen]:
+        return [listen for listens in self._open.values() for listen in listens]
 
 
-def _served(wanted: SubscriptionFilter) -> SubscriptionFilter:
-    """The part of what a client wants that there are notices of."""
-    return SubscriptionFilter(tools_list_changed=wanted.tools_list_changed)
+def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:
+    """The resources among those asked for that may be read, each once and in their order."""
+    uris = list(dict.fromkeys(asked.resource_subscriptions or ()))[:MAX_URIS] if has_resources(registry) else ()
+    return {uri: None for uri in uris if registry.can_read(uri)}
+
+
+def _lists_of(registry: Registry, asked: SubscriptionFilter) -> Sequence[Family]:
+    """The lists among those asked for that were declared."""
+    said = {
+        Family.TOOL: asked.tools_list_changed,
+        Family.RESOURCE: asked.resources_list_changed and has_resources(registry),
+        Family.PROMPT: asked.prompts_list_changed and registry.has(Family.PROMPT),
+    }
+    return tuple(family for family, is_wanted in said.items() if is_wanted)
+
+
+def _nobody() -> None:
+    """Nobody is to be woken."""

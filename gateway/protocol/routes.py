@@ -1,39 +1,78 @@
 """The MCP face as one part: it is opened with the application and mounted at the tenants' URLs."""
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+import structlog
+from mcp_types import SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.bus.sessions import Sessions
+from gateway.bus.backing import Backing
+from gateway.bus.leftovers import Leftovers
+from gateway.bus.lives import Life
 from gateway.calls.run import Calls
 from gateway.connections.connections import Connections
-from gateway.domain.events import Event, KeyChanged
+from gateway.domain.events import Event, KeyChanged, RequestCancelled, ResourceUpdated, SessionEnded, TenantRemoved
 from gateway.identity.credentials import Credentials
-from gateway.protocol.endpoint import MAX_BODY, Endpoint
+from gateway.protocol.endpoint import Endpoint
 from gateway.protocol.handshake import Handshake
+from gateway.protocol.kernel import Kernel
+from gateway.protocol.legacy import Legacy
 from gateway.protocol.listen import Listens
+from gateway.protocol.listen_streams import ListenStreams
+from gateway.protocol.listening import Listening
+from gateway.protocol.modern import Modern
 from gateway.protocol.plain import Plain
+from gateway.protocol.sealed import seal_states
 from gateway.protocol.server import build_server
+from gateway.protocol.session_calls import SessionCalls
+from gateway.protocol.streams import KEEP_ALIVE_S, Streams
+from gateway.protocol.subscriptions import SessionSettings
+from gateway.protocol.turns import TurnId, Turns
+from gateway.telemetry.traces import Traces
+
+log = structlog.get_logger(__name__)
 
 
 class Face:
-    """Everything that speaks MCP."""
+    """Everything that speaks MCP; `state_keys` seal what clients carry between the rounds of a call."""
 
-    def __init__(self, credentials: Credentials, connections: Connections, calls: Calls, sessions: Sessions) -> None:
-        self._listens = Listens(connections.subscribe)
-        server = build_server(calls, self._listens)
-        # 2026-07-28 has no sessions. JSON answers: no tool of ours emits anything before its result yet.
-        self._modern = StreamableHTTPSessionManager(
-            app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY
-        )
+    def __init__(
+        self,
+        credentials: Credentials,
+        connections: Connections,
+        calls: Calls,
+        backing: Backing,
+        leftovers: Leftovers,
+        *,
+        state_keys: Sequence[bytes],
+    ) -> None:
+        self._backing = backing
+        self._turns = Turns()
+        self._listens = Listens(connections, backing.places)
+        self._streams = Streams(backing.places, keep_alive_s=min(KEEP_ALIVE_S, backing.idle_s / 3))
+        settings = SessionSettings(backing)
+        listen_streams = ListenStreams(self._listens)
+        server = build_server(calls, listen_streams, leftovers)
+        server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
+        server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
+        server.middleware += seal_states(state_keys, backing.nonces)
         plain = Plain(calls)
-        self._endpoint = Endpoint(credentials, connections, self._modern, Handshake(server, sessions, plain), plain)
+        spoken = SessionCalls(Kernel(server), backing, self._turns)
+        listening = Listening(backing, self._streams, connections)
+        handshake = Handshake(spoken, backing, plain, listening, self._turns, self._streams)
+        self._modern = Modern(server, plain, listen_streams, spawn=backing.bus.spawn)
+        self._endpoint = Endpoint(
+            credentials, connections, self._modern, handshake, Legacy(spoken, backing, listening, self._turns)
+        )
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._modern.run())
+        await self._stack.enter_async_context(Life(self._backing.bus))
+        await self._stack.enter_async_context(self._modern)
+        self._stack.callback(self._backing.bus.subscribe_gaps(self._listens.distrust))
         return self
 
     async def __aexit__(
@@ -41,14 +80,42 @@ class Face:
     ) -> None:
         await self._stack.aclose()
 
+    def trace(self, traces: Traces) -> None:
+        """Make a span of each message from now on."""
+        self._endpoint.traces = traces
+
     def hear(self, event: Event) -> None:
-        """A key that was revoked or changed has its streams ended; what it still may have is asked for anew."""
-        if isinstance(event, KeyChanged):
-            self._listens.end(event.key)
+        """End, cancel and tell what an event of any replica asks for."""
+        match event:
+            case KeyChanged(tenant=tenant, key=key, is_ended=is_ended):
+                self._listens.end(tenant, key)
+                self._streams.end(key)
+                if is_ended:  # sessions of a subject that was given a name go on with its next key
+                    self._backing.bus.spawn(self._end_sessions, event)
+            case SessionEnded(tenant=tenant, session=session):
+                self._turns.end_session(tenant, session)
+            case RequestCancelled(tenant=tenant, session=session, request=request):
+                self._turns.cancel(TurnId(tenant, session, request.encode()))
+            case ResourceUpdated(tenant=tenant, uri=uri):
+                self._listens.tell(tenant, uri)
+            case TenantRemoved(tenant=tenant):
+                self._streams.end(tenant)
+                self._turns.end_session(tenant)
+                self._backing.bus.spawn(self._end_sessions, event)
+            case _:
+                pass
 
     def close_streams(self) -> None:
         """End all streams with what their protocol says at the end, before connections are closed under them."""
-        self._listens.close()
+        self._listens.end_all()
+        self._streams.end_all()
+
+    async def _end_sessions(self, event: KeyChanged | TenantRemoved) -> None:
+        """Nobody can use these sessions any more; each replica hears of it, and the first one finds them."""
+        subject = event.key if isinstance(event, KeyChanged) else None
+        ended = await self._backing.sessions.remove_all(event.tenant, subject=subject)
+        if ended:
+            log.info("sessions_ended", tenant_id=event.tenant, count=ended)
 
     @property
     def endpoint(self) -> Endpoint:

@@ -1,5 +1,6 @@
 """JSON-RPC messages as HTTP answers, and what a request may look like before its content is read."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from gateway.protocol.errors import code_of, details_of
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
+
+_WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 async def answer(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
@@ -44,13 +47,26 @@ def header(scope: Scope, name: bytes) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
 
 
-def accepts_json(scope: Scope) -> bool:
-    """Whether the client takes `application/json`; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
+def accepts(scope: Scope, kind: str) -> bool:
+    """Whether the client takes this media type; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
     accept = header(scope, b"accept")
     if accept is None:
         return True
-    ranges = (part.partition(";")[0].strip().lower() for part in accept.split(","))
-    return any(kind in {"application/json", "application/*", "*/*"} for kind in ranges)
+    taken = {kind, f"{kind.partition('/')[0]}/*", "*/*"}
+    return any(part.partition(";")[0].strip().lower() in taken for part in accept.split(","))
+
+
+def prefers(scope: Scope, kind: str, *, to: str) -> bool:
+    """Whether the client would rather have one media type than another: by weight, then by what it names first."""
+    accept = header(scope, b"accept") or ""
+    if accept.startswith(to) and ";" not in accept:
+        return False  # what nearly every client says
+    ranked: dict[str, tuple[float, int]] = {}
+    for place, part in enumerate(accept.split(",")):
+        named, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weights = [parameter[2:] for parameter in parameters if parameter.startswith("q=")]
+        ranked.setdefault(named, (-_weight(weights[0] if weights else "1"), place))
+    return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])
 
 
 def is_json(scope: Scope) -> bool:
@@ -67,3 +83,8 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return pending.pop() if pending else await receive()
 
     return replayed
+
+
+def _weight(text: str) -> float:
+    """A qvalue (RFC 9110 §12.4.2); what is none counts as none given."""
+    return float(text) if _WEIGHT.fullmatch(text) else 1.0

@@ -6,22 +6,28 @@ the time its body may take, and turns an error nobody foresaw into a problem tha
 
 import re
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from gateway.telemetry.metrics import Metrics
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
+from gateway.web.proxies import Proxies
 from gateway.web.slow import PacedBody
 
 log = structlog.get_logger(__name__)
 
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
+_UNAUTHORIZED = 401
+_STREAM = b"text/event-stream"
+_SHOWN = 200
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 
 
@@ -35,6 +41,19 @@ class EdgeLimits:
     body_s: float = 30.0
     body_grace_s: float = 5.0
     body_bytes_per_s: int = 1024
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the edge is told of the rest: who stands in front, who counts, and whether this replica is about to end."""
+
+    proxies: Proxies = field(default_factory=lambda: Proxies(()))
+    metrics: Metrics = field(default_factory=Metrics)
+    is_draining: Callable[[], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +77,16 @@ class Edge:
     """ASGI middleware around everything else."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str] = (), limits: EdgeLimits | None = None
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str] = (),
+        limits: EdgeLimits | None = None,
+        around: Surroundings | None = None,
     ) -> None:
         self._app = app
+        self._around = around or Surroundings()
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
         self._limits = limits or EdgeLimits()
@@ -78,7 +104,10 @@ class Edge:
         seen = _Seen(scope["headers"])
         correlation_id = seen.request_id or secrets.token_hex(12)
         scope["correlation_id"] = correlation_id
-        answer = _Answer(send, correlation_id)
+        around = self._around
+        if around.proxies:
+            _see_through(around.proxies, scope)
+        answer = _Answer(send, scope, around)
         refusal = self._judge(scope, seen)
         if refusal is not None:
             await answer.refuse(refusal)
@@ -86,6 +115,7 @@ class Edge:
         if seen.has_body:
             receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
         bind_contextvars(correlation_id=correlation_id)
+        around.metrics.requests.now += 1
         try:
             await self._app(scope, receive, answer)
         except ClientDisconnect:
@@ -95,6 +125,8 @@ class Edge:
             if not await answer.fail():
                 raise
         finally:
+            around.metrics.requests.now -= 1
+            answer.close()
             clear_contextvars()
 
     def _judge(self, scope: Scope, seen: "_Seen") -> _Refusal | None:
@@ -158,14 +190,16 @@ _WANTED = _SINGLE | {b"x-request-id", b"content-length", b"transfer-encoding"}
 class _Answer:
     """The way back to the client: adds what every answer carries, and knows how far it has come."""
 
-    __slots__ = ("_correlation_id", "_is_complete", "_is_refused", "_is_started", "_send")
+    __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_scope", "_send")
 
-    def __init__(self, send: Send, correlation_id: str) -> None:
+    def __init__(self, send: Send, scope: Scope, around: Surroundings) -> None:
         self._send = send
-        self._correlation_id = correlation_id
+        self._scope = scope
+        self._around = around
         self._is_started = False
         self._is_complete = False
         self._is_refused = False
+        self._is_stream = False
 
     async def __call__(self, message: Message) -> None:
         """The application's own answer."""
@@ -173,6 +207,7 @@ class _Answer:
             return
         if message["type"] == "http.response.start":
             self._is_started = True
+            self._note(message["status"])
             message["headers"] = self._complete(message.get("headers", ()))
         elif not message.get("more_body", False):
             self._is_complete = True
@@ -182,14 +217,14 @@ class _Answer:
         """Answer in the place of the application, and end the connection, of which more is not wanted."""
         if self._is_started:
             return
-        body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._correlation_id)
+        body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._scope["correlation_id"])
         await self._answer(refusal.status, body)
         self._is_refused = True
 
     async def fail(self) -> bool:
         """Answer with a 500 if nothing was; False when an answer was begun that nobody will end."""
         if not self._is_started:
-            await self._answer(500, unexpected_bytes(self._correlation_id))
+            await self._answer(500, unexpected_bytes(self._scope["correlation_id"]))
         return self._is_complete
 
     async def _answer(self, status: int, body: bytes) -> None:
@@ -201,10 +236,55 @@ class _Answer:
         await self({"type": "http.response.start", "status": status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
 
+    def close(self) -> None:
+        """The request is over, whatever became of it."""
+        if self._is_stream:
+            self._is_stream = False
+            self._around.metrics.streams.now -= 1
+
+    def _note(self, status: int) -> None:
+        self._around.metrics.answers.add(str(status))
+        if status == _UNAUTHORIZED:
+            scope = self._scope
+            log.info("credential_refused", client=client_of(scope), path=scope["path"][:_SHOWN])
+
     def _complete(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        completed = [(name, value) for name, value in headers if name != b"x-request-id"]
-        completed.append((b"x-request-id", self._correlation_id.encode()))
+        completed: list[tuple[bytes, bytes]] = []
+        is_cached = is_closing = False
+        for name, value in headers:
+            if name == b"x-request-id":
+                continue
+            if name == b"content-type":
+                self._see_stream(value)
+            elif name == b"cache-control":
+                is_cached = True
+            elif name == b"connection":
+                is_closing = True
+            completed.append((name, value))
+        completed.append((b"x-request-id", self._scope["correlation_id"].encode()))
         completed.append((b"x-content-type-options", b"nosniff"))
-        if not any(name == b"cache-control" for name, _ in completed):
+        if not is_cached:
             completed.append((b"cache-control", b"no-store"))
+        if not is_closing and self._around.is_draining():
+            completed.append((b"connection", b"close"))  # a proxy that kept it would find it closed at its next use
         return completed
+
+    def _see_stream(self, content_type: bytes) -> None:
+        if content_type.startswith(_STREAM) and not self._is_stream:
+            self._is_stream = True
+            self._around.metrics.streams.now += 1
+
+
+def client_of(scope: Mapping[str, Any]) -> str | None:
+    """The address a request comes from; what a trusted proxy says of it, behind one."""
+    client = scope.get("client")
+    return None if client is None else str(client[0])
+
+
+def _see_through(proxies: Proxies, scope: Scope) -> None:
+    """Put the client's own address in the place of its proxy's."""
+    client = scope.get("client")
+    if client is not None:
+        found = proxies.client_of(client[0], scope["headers"])
+        if found != client[0]:
+            scope["client"] = (found, 0)

@@ -20,7 +20,7 @@ from mcp_types import InitializeRequestParams, RequestParams, jsonrpc_message_ad
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.protocol.handshake import _Dispatch, _Silent  # pyright: ignore[reportPrivateUsage]  # its own test
+from gateway.protocol.kernel import Dispatch, Silent
 from tests.support.gateway import META
 
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -38,7 +38,7 @@ def _server() -> Server[object]:
 
 def _ready() -> Connection:
     params = InitializeRequestParams.model_validate(CLIENT, by_name=False)
-    connection = Connection(_Silent(), protocol_version="2025-11-25", session_id="s", client_params=params)
+    connection = Connection(Silent(), protocol_version="2025-11-25", session_id="s", client_params=params)
     connection.initialized.set()
     return connection
 
@@ -58,17 +58,17 @@ async def test_a_connection_can_be_born_ready_and_serve_one_request() -> None:
     """Ours: a session needs no connection between its requests."""
     runner: ServerRunner[object] = ServerRunner(_server(), _ready(), {})
 
-    result = await runner.on_request(_Dispatch(1), "test/say", {})
+    result = await runner.on_request(Dispatch(1), "test/say", {})
 
     assert result == {"said": "2025-11-25"}
 
 
 async def test_initialize_commits_what_a_session_keeps() -> None:
     """Ours: after the handshake the connection holds version and client parameters."""
-    connection = Connection.for_loop(_Silent())
+    connection = Connection.for_loop(Silent())
     runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
 
-    await runner.on_request(_Dispatch(1), "initialize", CLIENT)
+    await runner.on_request(Dispatch(1), "initialize", CLIENT)
 
     assert connection.protocol_version == "2025-11-25"
     assert connection.client_params is not None
@@ -77,10 +77,10 @@ async def test_initialize_commits_what_a_session_keeps() -> None:
 
 async def test_before_initialize_nothing_is_served() -> None:
     """MCP: the kernel holds the gate, not we."""
-    runner: ServerRunner[object] = ServerRunner(_server(), Connection.for_loop(_Silent()), {})
+    runner: ServerRunner[object] = ServerRunner(_server(), Connection.for_loop(Silent()), {})
 
     with pytest.raises(MCPError):
-        await runner.on_request(_Dispatch(1), "test/say", {})
+        await runner.on_request(Dispatch(1), "test/say", {})
 
 
 async def test_middleware_wraps_every_method_and_may_translate_its_errors() -> None:
@@ -97,7 +97,7 @@ async def test_middleware_wraps_every_method_and_may_translate_its_errors() -> N
     runner: ServerRunner[object] = ServerRunner(server, _ready(), {})
 
     with pytest.raises(MCPError, match="translated"):
-        await runner.on_request(_Dispatch(1), "no/such", {})
+        await runner.on_request(Dispatch(1), "no/such", {})
 
 
 def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:

@@ -47,6 +47,13 @@ EXPECTED = {
 }
 
 
+def _raised(kind: type[GatewayError], message: str) -> GatewayError:
+    """An error of this kind, with whatever else it needs to be made."""
+    if issubclass(kind, errors.CapabilityMissing):
+        return kind(message, capability="elicitation")
+    return kind(message)
+
+
 def _body(response: Response) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(bytes(response.body))
     return found
@@ -55,7 +62,7 @@ def _body(response: Response) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_error_has_a_status(kind: type[GatewayError]) -> None:
     """Ours: no error of ours ends as an accident; what has no status of its own has that of its kind."""
-    error = kind("a message")
+    error = _raised(kind, "a message")
     response = problem(error, correlation_id="c-1")
 
     assert response.status_code == status_of(error)
@@ -68,15 +75,15 @@ def test_every_error_has_a_status(kind: type[GatewayError]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_problem_has_the_documented_members(kind: type[GatewayError]) -> None:
     """RFC 9457 and ours: type, title, status, detail, code, correlation_id."""
-    response = problem(kind("a message"), correlation_id="c-1")
-    status = status_of(kind(""))
+    response = problem(_raised(kind, "a message"), correlation_id="c-1")
+    status = status_of(_raised(kind, ""))
 
     assert response.headers["content-type"] == "application/problem+json"
     assert _body(response) == {
         "type": f"/docs/errors#{kind.code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": "a message",
+        "detail": _raised(kind, "a message").message,
         "code": kind.code,
         "correlation_id": "c-1",
     }

@@ -1,0 +1,78 @@
+"""Reading what was left over of a result too large to be sent whole: one more kind of resource, which no list shows."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+
+from gateway.bus.leftovers import SCHEME, Leftover, Leftovers
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.policy import Decision
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.results import Contents
+from gateway.domain.tools import Origin
+from gateway.errors import NotFound
+from gateway.handlers.bind import BoundResource
+from gateway.handlers.port import Call, Prepared
+from gateway.registry.registry import Registry
+
+_PREFIX = f"{SCHEME}://"
+_ANY = "application/octet-stream"
+
+
+def is_leftover(uri: str) -> bool:
+    """Whether the URI is of this kind."""
+    return uri.startswith(_PREFIX)
+
+
+def bind_leftover(leftovers: Leftovers, registry: Registry, uri: str) -> BoundResource:
+    """What waits at the URI for this principal, ready to be read through the stations like any other resource."""
+    snapshot = registry.view.snapshot
+    return BoundResource(
+        tenant=registry.principal.tenant,
+        primitive=Primitive(
+            id=PrimitiveId("builtin:leftover"),
+            family=Family.RESOURCE,
+            name=uri,
+            definition=b"{}",
+            origin=Origin.BUILTIN,
+        ),
+        uri=uri,
+        handler=_Reader(leftovers, uri),
+        decision=Decision.ALLOW,
+        limits=snapshot.policy.limits,
+        variables={},
+    )
+
+
+class _Reader:
+    """Reads one leftover (`handlers.port.ResourceHandler`)."""
+
+    def __init__(self, leftovers: Leftovers, uri: str) -> None:
+        self._leftovers = leftovers
+        self._uri = uri
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        return arguments
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        del arguments
+        return Prepared(
+            digest=hashlib.blake2b(self._uri.encode("utf-8", "surrogatepass"), digest_size=32).digest(),
+            summary=self._uri,
+        )
+
+    async def run(self, prepared: Prepared, call: Call) -> Contents:
+        del prepared
+        found = await self._leftovers.read(call.principal.tenant, call.principal.subject, self._uri)
+        if found is None:
+            raise NotFound("there is nothing left there")
+        return Contents(contents=(_content(self._uri, found),))
+
+
+def _content(uri: str, found: Leftover) -> Mapping[str, object]:
+    """Text where the bytes are text, whatever they are called; a blob otherwise."""
+    mime_type = found.content_type.partition(";")[0].strip() or _ANY
+    try:
+        return {"uri": uri, "mimeType": mime_type, "text": found.body.decode()}
+    except UnicodeDecodeError:
+        return {"uri": uri, "mimeType": mime_type, "blob": b64encode(found.body).decode()}

@@ -1,0 +1,118 @@
+"""HTTP+SSE of 2024-11-05: one stream for everything that the server says, and a URL of its own for the client's part.
+
+The stream is a session that begins before its handshake and ends with its connection; the messages may reach any
+replica, and whatever answers them is written into the session's log, from where the stream sends it.
+"""
+
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs
+
+import anyio
+import structlog
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
+
+from gateway.bus.backing import Backing
+from gateway.bus.sessions import new_session_id
+from gateway.domain.sessions import SessionRecord
+from gateway.errors import Conflict, NotFound, RedisUnavailable
+from gateway.protocol import messages, sse
+from gateway.protocol.current import Exchange
+from gateway.protocol.handshake import belongs
+from gateway.protocol.listening import Listening, Visit
+from gateway.protocol.outlets import OldOutlet
+from gateway.protocol.session_calls import SessionCalls
+from gateway.protocol.turns import Turn, TurnId, Turns
+from gateway.protocol.wire import answer, invalid_request, refusal
+
+log = structlog.get_logger(__name__)
+
+_PARTING_S = 2.0
+
+
+class Legacy:
+    """Serves `/sse` and `/messages`."""
+
+    def __init__(self, calls: SessionCalls, backing: Backing, listening: Listening, turns: Turns) -> None:
+        self._calls = calls
+        self._backing = backing
+        self._listening = listening
+        self._turns = turns
+
+    async def get(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+        """Open a session and its stream; when the one ends, so does the other.
+
+        Raises:
+            LimitExceeded: too many sessions or streams are open.
+        """
+        sessions, registry = self._backing.sessions, exchange.registry
+        record = SessionRecord(
+            id=new_session_id(),
+            tenant=exchange.principal.tenant,
+            subject=exchange.principal.subject,
+            profile=registry.profile,
+            protocol_version="2024-11-05",
+            client={},
+            revision=registry.revision,
+            transport="sse",
+        )
+        await sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
+        path = f"{scope['path'].removesuffix('/sse')}/messages?session_id={record.id}"
+        visit = Visit(record=record, exchange=exchange, receive=receive, send=send, greeting=sse.endpoint(path))
+        try:
+            await self._listening.stand_alone(visit)
+        finally:
+            with anyio.move_on_after(_PARTING_S, shield=True):
+                await self._end(record)
+
+    async def post(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> None:
+        """Take one message; what answers it goes on the stream."""
+        record = await self._session(scope, exchange)
+        if record is None:
+            await answer(send, 404, refusal(NotFound("session not found"), exchange.correlation_id))
+            return
+        try:
+            said = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        except ValidationError:
+            await answer(send, 400, invalid_request("the body is not one JSON-RPC message", exchange.correlation_id))
+            return
+        if not isinstance(said, JSONRPCRequest):
+            await self._calls.heed(said, record)
+            await answer(send, 202)
+            return
+        turn = Turn(TurnId(record.tenant, record.id, messages.request_id(said.id)))
+        outlet = OldOutlet(self._backing.logs, self._calls.keys(record))
+        try:
+            with self._turns.holding(turn):
+                await answer(send, 202)
+                await outlet.finish(await turn.run(partial(self._run, said, record, exchange, outlet), outlet))
+        except Conflict as error:
+            await answer(send, 400, invalid_request(error.message, exchange.correlation_id))
+
+    async def _run(
+        self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: OldOutlet
+    ) -> bytes:
+        if request.method != "initialize":
+            return await self._calls.run(request, record, exchange, outlet)
+        reply, begun = await self._calls.begin(request, record, exchange)
+        if begun is not None:
+            await self._backing.sessions.replace(begun)
+            log.info("session_opened", session=record.id[:8], protocol_version=begun.protocol_version)
+        return reply
+
+    async def _session(self, scope: Scope, exchange: Exchange) -> SessionRecord | None:
+        named = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [])
+        if len(named) != 1:
+            return None
+        record = await self._backing.sessions.find(exchange.principal.tenant, named[0])
+        is_good = record is not None and belongs(record, exchange) and record.transport == "sse"
+        return record if is_good else None
+
+    async def _end(self, record: SessionRecord) -> None:
+        self._turns.end_session(record.tenant, record.id)
+        try:
+            await self._backing.sessions.remove(record.tenant, record.id)
+        except RedisUnavailable:
+            log.warning("session_not_ended", session=record.id[:8])  # it ends by itself

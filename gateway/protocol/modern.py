@@ -1,0 +1,95 @@
+"""2026-07-28: every request by itself, through the SDK's own transport but for the plainest.
+
+A request whose primitive may say something before its answer is answered on a stream if it does; all others with JSON.
+Whoever goes away has cancelled what he asked for, also where nobody streams: then a watch is set up for what takes
+longer than a moment.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+import structlog
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from gateway.protocol.current import Exchange
+from gateway.protocol.listen_streams import METHOD, ListenStreams
+from gateway.protocol.outlets import Spawn
+from gateway.protocol.plain import Plain
+from gateway.protocol.plain_results import Reply
+from gateway.protocol.wire import accepts, answer, replay
+
+log = structlog.get_logger(__name__)
+
+MAX_BODY: Final = 1024 * 1024
+WATCH_S: Final = 0.25
+"""After this long it is looked whether the client is still there."""
+
+_STREAMED: Final = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+
+
+class Modern:
+    """Serves requests of 2026-07-28; open it with `async with`, once."""
+
+    def __init__(self, server: Server[Any], plain: Plain, listens: ListenStreams, *, spawn: Spawn) -> None:
+        self._plain = plain
+        self._listens = listens
+        self._spawn = spawn
+        self._json = _transport(server, is_json=True)
+        self._streaming = _transport(server, is_json=False)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._json.run())
+        await self._stack.enter_async_context(self._streaming.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def post(
+        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
+    ) -> None:
+        """Serve one message whose body was read already."""
+        if message.get("method") == METHOD and await self._listens.post(scope, receive, send, message, exchange):
+            return
+        reply: Reply | None = None
+        with anyio.CancelScope() as leash:
+            watch = asyncio.get_running_loop().call_later(WATCH_S, self._spawn, _watch, receive, leash)
+            try:
+                reply = await self._plain.modern(scope, message, exchange)
+            finally:
+                watch.cancel()
+        if leash.cancelled_caught:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
+        elif reply is not None:
+            await answer(send, reply.status, reply.body)
+        else:
+            await self._hand_on(scope, replay(raw, receive), send, message.get("method"))
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a method other than POST."""
+        await self._json.handle_request(scope, receive, send)
+
+    async def _hand_on(self, scope: Scope, receive: Receive, send: Send, method: object) -> None:
+        is_streamed = method in _STREAMED and accepts(scope, "text/event-stream")
+        await (self._streaming if is_streamed else self._json).handle_request(scope, receive, send)
+
+
+def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:
+    return StreamableHTTPSessionManager(
+        app=server, json_response=is_json, stateless=True, max_request_body_size=MAX_BODY
+    )
+
+
+async def _watch(receive: Receive, leash: anyio.CancelScope) -> None:
+    """Cancel when the client goes away; it also "goes" when it has its answer, which is then too late to matter."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    leash.cancel()

@@ -1,0 +1,196 @@
+"""Where a request's answer goes, and what its call says before: JSON if nothing was said, else a stream.
+
+What goes on a stream is written down first, so that the client can go on with it at any replica. The connection itself
+is only one way to read it: it may break or be ended early, while the call goes on.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import anyio
+import structlog
+
+from gateway.bus.logs import Logs
+from gateway.bus.session_keys import STANDALONE, SessionKeys
+from gateway.errors import RedisUnavailable
+from gateway.protocol import sse
+from gateway.protocol.sse import Place
+from gateway.protocol.streams import Stream
+from gateway.protocol.tails import RequestTail
+from gateway.protocol.wire import Headers
+
+log = structlog.get_logger(__name__)
+
+MAX_SAID_BYTES = 16 * 1024 * 1024
+_RETRIES = 60
+_RETRY_S = 1.0
+
+Spawn = Callable[..., object]
+"""Runs something beside the request, until it ends or the replica does."""
+
+
+class Outlet(Protocol):
+    """What a call can say to its client."""
+
+    async def say(self, text: bytes, *, question: str = "") -> bool:
+        """Send a message before the answer; False when there is nobody to be told any more."""
+        ...
+
+    async def pause(self) -> None:
+        """Let the client go and come back for the rest, where it can."""
+        ...
+
+    async def finish(self, text: bytes) -> None:
+        """Send the answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """One request of a session, as far as its answer is concerned."""
+
+    keys: SessionKeys
+    request: bytes
+    """Its id as JSON."""
+    headers: Headers
+    is_resumable: bool
+    """Whether its revision has events without content, so that a client knows its place from the start."""
+    may_stream: Callable[[], bool]
+    """Whether the client takes a stream; one that does not is neither told nor asked anything."""
+    stream: str = field(default_factory=lambda: f"r{secrets.token_urlsafe(12)}")
+
+
+class PostOutlet:
+    """The response to one POST."""
+
+    def __init__(self, posted: Posted, to: Stream, logs: Logs, *, spawn: Spawn, give_up: Callable[[], None]) -> None:
+        self._posted = posted
+        self._to = to
+        self._logs = logs
+        self._spawn = spawn
+        self._give_up = give_up
+        self._order = anyio.Lock(fast_acquire=True)
+        self._is_open = self._is_over = False
+        self.is_refused = False
+        """Whether a request of this id was found to be running already."""
+        self._said = 0
+        self._left: bytes | None = None
+        self._sent = asyncio.Event()
+
+    async def defer(self) -> None:
+        """The answer takes long: make it a stream, so that the client can come back for it."""
+        try:
+            await self._open()
+        except RedisUnavailable:
+            log.warning("stream_not_opened")  # the answer stays JSON
+
+    async def say(self, text: bytes, *, question: str = "") -> bool:
+        """Send a message on the stream, which begins with the first one.
+
+        Raises:
+            RedisUnavailable: it may not have been written down.
+        """
+        if not await self._open():
+            return False
+        self._said += len(text)
+        if self._said > MAX_SAID_BYTES and not question:
+            log.warning("message_dropped", said=self._said)
+            return True
+        added = await self._logs.append(self._posted.keys, self._posted.stream, text, question=question)
+        self._to.wake()
+        return added is not None
+
+    async def pause(self) -> None:
+        """End the connection, not the stream."""
+        if self._posted.is_resumable and await self._open():
+            self._to.end()
+
+    async def finish(self, text: bytes) -> None:
+        """Answer; returns when the answer was sent, or the client is gone."""
+        async with self._order:
+            if not self._is_open:
+                self._is_over = True
+                await self._to.answer(text, self._posted.headers)
+                return
+        await self._write_down(text)
+        self._to.wake()
+        await self._sent.wait()
+
+    async def _open(self) -> bool:
+        async with self._order:
+            if self._is_open or self._is_over or not self._posted.may_stream():
+                return self._is_open
+            posted = self._posted
+            opened = await self._logs.open(posted.keys, posted.stream, posted.request)
+            if not opened:
+                self.is_refused = opened is not None
+                if self.is_refused:
+                    self._give_up()
+                return False
+            self._is_open = True
+            self._spawn(self._send, opened)
+            return True
+
+    async def _send(self, first: str) -> None:
+        posted = self._posted
+        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=posted.stream, left=lambda: self._left)
+        try:
+            await self._to.begin(posted.headers)
+            if posted.is_resumable:
+                await self._to.write(sse.priming(str(Place(posted.stream, first))))
+            await tail.follow(self._to, first)
+            await self._to.finish()
+        finally:
+            self._sent.set()
+
+    async def _write_down(self, text: bytes) -> None:
+        """Write the answer down; where that fails it is sent all the same, and written when it can be."""
+        try:
+            if await self._logs.append(self._posted.keys, self._posted.stream, text, is_final=True) is None:
+                self._left = text  # the session has ended, or the call was given up for lost
+        except RedisUnavailable:
+            self._left = text
+            self._spawn(self._insist, text)
+
+    async def _insist(self, text: bytes) -> None:
+        for _ in range(_RETRIES):
+            await anyio.sleep(_RETRY_S)
+            try:
+                await self._logs.append(self._posted.keys, self._posted.stream, text, is_final=True)
+            except RedisUnavailable:
+                continue
+            return
+        log.error("answer_not_kept", stream=self._posted.stream)
+
+
+class OldOutlet:
+    """HTTP+SSE of 2024-11-05: everything goes on the one stream of the session."""
+
+    def __init__(self, logs: Logs, keys: SessionKeys) -> None:
+        self._logs = logs
+        self._keys = keys
+
+    async def say(self, text: bytes, *, question: str = "") -> bool:
+        """Send a message.
+
+        Raises:
+            RedisUnavailable: it may not have been written down.
+        """
+        return await self._logs.append(self._keys, STANDALONE, text, question=question) is not None
+
+    async def pause(self) -> None:
+        """Nothing: nobody could come back."""
+
+    async def finish(self, text: bytes) -> None:
+        """Send the answer."""
+        for _ in range(_RETRIES):
+            try:
+                await self.say(text)
+            except RedisUnavailable:
+                await anyio.sleep(_RETRY_S)
+                continue
+            return
+        log.error("answer_not_kept", stream=STANDALONE)

@@ -1,0 +1,56 @@
+"""Calling tools."""
+
+from typing import Any
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp_types import CallToolRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from gateway.calls import shape
+from gateway.calls.run import Calls
+from gateway.errors import CapabilityMissing
+from gateway.handlers.port import InputRequired
+from gateway.protocol.current import CURRENT
+from gateway.protocol.errors import unknown
+from gateway.protocol.peer import input_required_result, peer_of
+
+_SHOWN = 128
+
+
+class Tools:
+    """Answers `tools/call`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> HandlerResult:
+        """Run one tool.
+
+        Raises:
+            MCPError: there is no such tool.
+        """
+        exchange = CURRENT.get()
+        bound = await exchange.registry.tool(params.name)
+        if bound is None:
+            raise unknown(f"Tool not found: {params.name[:_SHOWN]}", exchange.correlation_id)
+        try:
+            members = await self._calls.run(
+                exchange.principal,
+                bound,
+                params.arguments or {},
+                correlation_id=exchange.correlation_id,
+                peer=peer_of(ctx, params),
+                finder=exchange.registry,
+            )
+        except InputRequired as asked:
+            return input_required_result(ctx, asked)
+        except CapabilityMissing as error:
+            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                raise
+            members = shape.failure(error, exchange.correlation_id)  # the handshake era has no error for it
+        result: dict[str, Any] = shape.decode(members)
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            result["resultType"] = "complete"
+        elif not isinstance(result.get("structuredContent", {}), dict):
+            del result["structuredContent"]  # before 2026-07-28 it had to be an object
+        return result

@@ -1,0 +1,109 @@
+"""What a trace shows of one MCP message: its method, its tool's name, and whether it went well.
+
+A message gets its span after its credential was found good. How it went is read from the answer as it leaves, so that
+the short way and the SDK's are seen alike; nothing of the answer but its codes is kept.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+import orjson
+from opentelemetry.trace import Span
+from starlette.types import Message, Scope, Send
+
+from gateway.protocol.current import Exchange
+from gateway.telemetry.traces import CARRIED, Traces, fail
+
+_LONGEST: Final = 128
+_LARGEST: Final = 1 << 16
+"""Bytes of an answer that is looked into; errors are shorter."""
+
+_NAMED: Final[Mapping[str, str]] = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
+_HEADERS: Final[Mapping[bytes, str]] = {
+    b"mcp-session-id": "mcp.session.id",
+    b"mcp-protocol-version": "mcp.protocol.version",
+}
+
+
+@contextmanager
+def traced(traces: Traces, scope: Scope, message: Mapping[str, Any], exchange: Exchange, send: Send) -> Generator[Send]:
+    """A span around the message; gives what to send the answer through."""
+    name, attributes = _describe(scope, message, exchange)
+    with traces.serving(name, attributes, _carried(scope, message)) as span:
+        yield send if span is None else _watch(send, span)
+
+
+def _describe(scope: Scope, message: Mapping[str, Any], exchange: Exchange) -> tuple[str, dict[str, str | int]]:
+    """The span's name and attributes, by the semantic conventions for MCP."""
+    method = _text(message.get("method")) or "response"
+    attributes: dict[str, str | int] = {
+        "mcp.method.name": method,
+        "gateway.tenant": exchange.principal.slug,
+        "gateway.correlation_id": exchange.correlation_id,
+    }
+    for key, value in scope["headers"]:
+        if key in _HEADERS:
+            attributes[_HEADERS[key]] = value.decode("latin-1")[:_LONGEST]
+    request_id = message.get("id")
+    if isinstance(request_id, str | int):
+        attributes["jsonrpc.request.id"] = str(request_id)[:_LONGEST]
+    if method == "tools/call":
+        attributes["gen_ai.operation.name"] = "execute_tool"
+    named = _text(_member(message, "params").get("name")) if method in _NAMED else ""
+    if not named:
+        return method, attributes
+    attributes[_NAMED[method]] = named
+    return f"{method} {named}", attributes
+
+
+def _carried(scope: Scope, message: Mapping[str, Any]) -> Mapping[str, object]:
+    """What the client says of its trace: in `_meta`, where that names one, else in the headers."""
+    meta = _member(_member(message, "params"), "_meta")
+    if CARRIED[0] in meta:
+        return meta
+    wanted = {name.encode(): name for name in CARRIED}
+    return {wanted[key]: value.decode("latin-1") for key, value in scope["headers"] if key in wanted}
+
+
+def _watch(send: Send, span: Span) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            span.set_attribute("http.response.status_code", message["status"])
+            if message["status"] >= 500:  # the server's own fault
+                fail(span, str(message["status"]))
+        elif message["type"] == "http.response.body":
+            _judge(span, message.get("body", b""))
+        await send(message)
+
+    return sending
+
+
+def _judge(span: Span, body: bytes) -> None:
+    """Mark the span where a piece of the answer says that the message failed."""
+    if len(body) > _LARGEST or (b'"error"' not in body and b'"isError":true' not in body.replace(b" ", b"")):
+        return
+    for line in body.split(b"\n"):
+        try:
+            answer: object = orjson.loads(line.removeprefix(b"data:"))
+        except orjson.JSONDecodeError:
+            continue
+        if not isinstance(answer, dict):
+            continue
+        members = cast(dict[str, Any], answer)
+        error = _member(members, "error")
+        if error:
+            code = str(error.get("code"))
+            ours = _text(_member(error, "data").get("code"))
+            fail(span, ours or code, **{"rpc.response.status_code": code})
+        elif _member(members, "result").get("isError") is True:
+            fail(span, "tool_error")
+
+
+def _member(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value[:_LONGEST] if isinstance(value, str) else ""

@@ -1,0 +1,111 @@
+"""The requests of sessions that this replica is answering: each can be cancelled, and is answered all the same."""
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+import structlog
+from mcp_types import INTERNAL_ERROR
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import Conflict, LimitExceeded
+from gateway.protocol.messages import CANCELLED, failed
+from gateway.protocol.outlets import Outlet
+
+log = structlog.get_logger(__name__)
+
+MAX_TURNS: Final = 256
+_PARTING_S = 2.0
+_RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnId:
+    """Which request of which session; its id as JSON."""
+
+    tenant: TenantId
+    session: str
+    request: bytes
+
+
+class Turn:
+    """One request, from its arrival to its answer."""
+
+    __slots__ = ("_reason", "_scope", "of")
+
+    def __init__(self, of: TurnId) -> None:
+        self.of = of
+        self._scope = anyio.CancelScope()
+        self._reason = "the request was cancelled"
+
+    def cancel(self, reason: str) -> None:
+        """Stop the work; the client is told why."""
+        self._reason = reason
+        self._scope.cancel()
+
+    def give_up(self) -> None:
+        """Stop the work; whoever asks for this answers the client himself."""
+        self._scope.cancel()
+
+    async def run(self, work: Callable[[], Awaitable[bytes]], outlet: Outlet) -> bytes:
+        """The answer that the work makes, or that says that it was cancelled.
+
+        When the replica itself stops waiting, the client is told so before that goes on.
+        """
+        try:
+            with self._scope:
+                return await work()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_PARTING_S, shield=True):
+                said = "the replica ended before the request did; its outcome is unknown"
+                await outlet.finish(failed(self.of.request, INTERNAL_ERROR, said, kind="call.replica_lost"))
+            raise
+        return failed(self.of.request, CANCELLED, self._reason, kind="call.cancelled")
+
+
+class Turns:
+    """All of this replica."""
+
+    def __init__(self) -> None:
+        self._running: dict[TurnId, Turn] = {}
+
+    def __len__(self) -> int:
+        """How many requests are being answered."""
+        return len(self._running)
+
+    @contextmanager
+    def holding(self, turn: Turn) -> Generator[None]:
+        """Have the turn found by its id while the block runs.
+
+        Raises:
+            Conflict: a request of this id is running in the session.
+            LimitExceeded: too many requests of the session are running.
+        """
+        of = turn.of
+        if of in self._running:
+            raise Conflict("a request of this id is running")
+        if len(self._running) >= MAX_TURNS and self._count(of) >= MAX_TURNS:
+            raise LimitExceeded(f"{MAX_TURNS} requests of the session are running", retry_after_s=_RETRY_S)
+        self._running[of] = turn
+        try:
+            yield
+        finally:
+            del self._running[of]
+
+    def cancel(self, of: TurnId) -> bool:
+        """Cancel one request, if it is answered here."""
+        turn = self._running.get(of)
+        if turn is not None:
+            turn.cancel("the request was cancelled")
+        return turn is not None
+
+    def end_session(self, tenant: TenantId, session: str | None = None) -> None:
+        """Cancel everything of a session, or of all sessions of a tenant."""
+        for of, turn in tuple(self._running.items()):
+            if of.tenant == tenant and session in {None, of.session}:
+                turn.cancel("the session has ended")
+
+    def _count(self, of: TurnId) -> int:
+        return sum(other.tenant == of.tenant and other.session == of.session for other in self._running)

@@ -1,0 +1,118 @@
+"""Where a tenant's own systems say that resources have changed: signed deliveries to `/t/{tenant}/hooks/{id}`.
+
+Nothing of a body is understood before its signature has been checked, and checking is bounded: how large a body may
+be, how long it may take, and how many deliveries are looked at together.
+"""
+
+from collections.abc import Mapping
+from typing import cast
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from gateway.calls.run import Limiter
+from gateway.catalog.catalog import Catalog
+from gateway.catalog.policies import get_policy
+from gateway.catalog.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
+from gateway.domain.identifiers import KeyId
+from gateway.errors import Fault, GatewayError, InvalidBody, Unavailable
+from gateway.web.bodies import declared_length, load_json, read_body
+from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
+
+LARGEST = 64 * 1024
+MOST_URIS = 100
+_LONGEST_URI = 2048
+_BODY_S = 10.0
+_AT_ONCE = 8
+_RETRY_S = 1.0
+
+
+class Hooks:
+    """The ASGI application behind the URLs of all webhooks."""
+
+    def __init__(self, catalog: Catalog, limiter: Limiter, once: Once) -> None:
+        self._catalog = catalog
+        self._limiter = limiter
+        self._once = once
+        self._places = anyio.Semaphore(_AT_ONCE)
+
+    @property
+    def route(self) -> Route:
+        """Where it stands."""
+        return Route("/t/{tenant}/hooks/{webhook}", self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one delivery."""
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except GatewayError as error:
+            response = problem(error, correlation_id=correlation_id_of(scope))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method != "POST":
+            said = problem_bytes(405, "http.method_not_allowed", "POST it", correlation_id_of(request.scope))
+            return Response(said, 405, headers={"allow": "POST"}, media_type=MEDIA_TYPE)
+        slug, webhook = request.path_params["tenant"], request.path_params["webhook"]
+        declared = declared_length(request.scope)
+        body = await read_body(request.receive, limit=LARGEST, deadline=_BODY_S, declared=declared)
+        delivery = _delivery(request.headers, body)
+        check_delivery(delivery)
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            raise Unavailable("too many deliveries at once; send it again", retry_after_s=_RETRY_S) from None
+        try:
+            tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
+        finally:
+            self._places.release()
+        policy = await get_policy(tenant, self._catalog)
+        async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
+            await take_delivery(tenant, self._catalog, webhook, delivery, read_uris(body), once=self._once)
+        return Response(status_code=202, headers={"cache-control": "no-store"})
+
+
+def read_uris(body: bytes) -> Mapping[str, str]:
+    """The resources that a delivery names by where they stand: one as `uri`, several as `uris`; ignore the rest.
+
+    Raises:
+        InvalidBody: it names none, or too many, or not as text.
+    """
+    content = load_json(body)
+    if not isinstance(content, dict):
+        raise _broken("", "must be an object with either uri or uris")
+    members = cast("Mapping[str, object]", content)
+    one, several = members.get("uri"), members.get("uris")
+    if (one is None) == (several is None):
+        raise _broken("", "must be an object with either uri or uris")
+    if several is None:
+        return {"/uri": _uri(one, "/uri")}
+    if not isinstance(several, list) or not several:
+        raise _broken("/uris", "must be a list of URIs, at least one")
+    uris = cast("list[object]", several)
+    if len(uris) > MOST_URIS:
+        raise _broken("/uris", f"must not hold more than {MOST_URIS} URIs")
+    return {(pointer := f"/uris/{place}"): _uri(uri, pointer) for place, uri in enumerate(uris)}
+
+
+def _uri(value: object, pointer: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_URI or not value.isprintable():
+        raise _broken(pointer, f"must be a URI of at most {_LONGEST_URI} characters")
+    return value
+
+
+def _delivery(headers: Mapping[str, str], body: bytes) -> Delivery:
+    return Delivery(
+        id=headers.get("webhook-id", ""),
+        at=headers.get("webhook-timestamp", ""),
+        signatures=headers.get("webhook-signature", ""),
+        body=body,
+    )
+
+
+def _broken(pointer: str, reason: str) -> InvalidBody:
+    return InvalidBody(f"{pointer or 'the body'}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])

@@ -1,0 +1,69 @@
+"""Answers that a client of 2026-07-28 brings before it was asked (`inputResponses` without `requestState`)."""
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.protocol.conftest import Acme
+from tests.support.gateway import ACCEPT, META, MODERN
+from tests.support.primitives import add, tool
+
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+ADA = {"action": "accept", "content": {"name": "Ada"}}
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+GREET = [
+    {"ask": {"key": "user_name", "message": "What is your name?", "schema": FORM}, "as": "answer"},
+    {"return": {"text": "Hello, {{ answer.content.name }}!"}},
+]
+
+
+@pytest.fixture
+async def greeting(acme: Acme) -> Acme:
+    """A tenant with a tool that asks, and one that calls it."""
+    outer = [{"call": {"tool": "greet"}, "as": "said"}, {"return": {"text": "{{ said.content[0].text }}"}}]
+    for name, steps in (("greet", GREET), ("outer", outer)):
+        await add(acme.gateway, acme.slug, "tools", tool(name, {"kind": "steps", "steps": steps}, safety="safe"))
+    return acme
+
+
+async def _call(acme: Acme, name: str, answers: Any, **capabilities: Any) -> dict[str, Any]:
+    meta = {**META, CAPABILITIES: capabilities}
+    params = {"name": name, "arguments": {}, "inputResponses": answers, "_meta": meta}
+    headers = {"authorization": f"Bearer {acme.key}", "accept": ACCEPT, "mcp-protocol-version": MODERN}
+    headers |= {"mcp-method": "tools/call", "mcp-name": name}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer: dict[str, Any] = (await acme.gateway.http.post(f"/t/{acme.slug}/mcp", json=body, headers=headers)).json()
+    return answer
+
+
+async def test_an_answer_that_is_there_is_not_asked_for(greeting: Acme) -> None:
+    """MCP: a client that knows the question may bring its answer; keys that nobody asks for do not matter (SRV-5)."""
+    answer = await _call(greeting, "greet", {"user_name": ADA, "else": ADA}, elicitation={})
+
+    assert answer["result"]["content"][0]["text"] == "Hello, Ada!"
+
+
+@pytest.mark.parametrize("said", [{"roots": []}, {"action": "perhaps"}])
+async def test_what_is_no_answer_to_the_question_is_not_taken_for_one(greeting: Acme, said: dict[str, Any]) -> None:
+    """Ours: a handler never sees something else than what it asks for (SRV-1)."""
+    answer = await _call(greeting, "greet", {"user_name": said}, elicitation={})
+
+    refused = answer.get("error", {}).get("code") == -32602
+    assert refused or answer["result"]["resultType"] == "input_required"
+
+
+async def test_what_a_client_cannot_be_asked_it_cannot_answer_either(greeting: Acme) -> None:
+    """MCP: only declared capabilities are used (SRV-1)."""
+    answer = await _call(greeting, "greet", {"user_name": ADA})
+
+    assert answer["error"]["code"] == -32021
+
+
+async def test_what_a_call_inside_the_call_asks_is_always_asked(greeting: Acme) -> None:
+    """Ours: an answer counts for the handler that the client called, never for what is called on its behalf (TEN-5)."""
+    answer = await _call(greeting, "outer", {"user_name": ADA}, elicitation={})
+
+    assert answer["result"]["resultType"] == "input_required"
+    (key,) = answer["result"]["inputRequests"]
+    again = await _call(greeting, "outer", {key: ADA}, elicitation={})
+    assert again["result"]["resultType"] == "input_required"

@@ -1,0 +1,62 @@
+"""How a client's headers are understood: whitespace around a value, and what it would rather be answered with."""
+
+import json
+
+import anyio
+import httpx
+import pytest
+
+from tests.behaviour.protocol.conftest import Acme
+from tests.support.gateway import META, MODERN
+from tests.support.handshake import open_session
+
+PATIENCE_S = 10
+
+
+@pytest.mark.parametrize("name", ["get_pet", "  get_pet", "get_pet\t ", " \tget_pet  "])
+async def test_whitespace_around_a_header_is_no_part_of_it(acme: Acme, name: str) -> None:
+    """RFC 9110 §5.5: a field's value is judged without the whitespace around it (SRV-1)."""
+    params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    head = [
+        f"POST /t/{acme.slug}/mcp HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {acme.key}",
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        f"MCP-Protocol-Version: {MODERN}",
+        "Mcp-Method: tools/call",
+        f"Mcp-Name: {name}",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    ]
+    said = b""
+    with anyio.fail_after(PATIENCE_S):
+        async with await anyio.connect_tcp("127.0.0.1", httpx.URL(acme.gateway.url).port or 0) as stream:
+            await stream.send("\r\n".join([*head, "", body]).encode())
+            async for part in stream:
+                said += part
+
+    assert said.startswith(b"HTTP/1.1 200 ")
+    assert b'"isError":false' in said.replace(b" ", b"")
+    assert acme.upstream.seen[-1].target == "/v1/pets/7"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/json, text/event-stream", "application/json"),
+        ("text/event-stream, application/json", "text/event-stream"),
+    ],
+)
+async def test_a_client_of_a_session_gets_the_form_that_it_names_first(acme: Acme, accept: str, kind: str) -> None:
+    """MCP: a request is answered with JSON or with a stream; ours: with what the client would rather have (SRV-1)."""
+    session = await open_session(acme.gateway, acme.slug, acme.key)
+    headers = {"authorization": f"Bearer {acme.key}", "mcp-session-id": session.id, "accept": accept}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    answer = await acme.gateway.http.post(f"/t/{acme.slug}/mcp", json=listing, headers=headers)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == kind
+    assert '"get_pet"' in answer.text

@@ -1,0 +1,63 @@
+"""A policy that wants the user's word before a call is made."""
+
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client
+
+from tests.behaviour.sessions.conftest import Talk
+from tests.support.replicas import Mode
+
+ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
+
+
+async def _confirming(talk: Talk) -> None:
+    answer = await talk.gateway.admin.put(f"/tenants/{talk.slug}/policy", json={"safe": "confirm"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["safe"] == "confirm"
+
+
+async def _ask_for_a_pet(client: Client) -> types.CallToolResult:
+    return await client.call_tool("get_pet", {"id": 7})
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        (types.ElicitResult(action="accept", content={"confirm": True}), 1),
+        (types.ElicitResult(action="accept", content={"confirm": False}), 0),
+        (types.ElicitResult(action="decline"), 0),
+        (types.ElicitResult(action="cancel"), 0),
+    ],
+)
+async def test_the_user_is_asked_and_only_a_yes_is_one(
+    talk: Talk, mode: Mode, said: types.ElicitResult, sent: int
+) -> None:
+    """Ours: the question shows the request; nothing is sent without a yes, and with one exactly once (SAF-2)."""
+    await _confirming(talk)
+    asked: list[str] = []
+
+    async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return said
+
+    async with talk.replicas.client(talk.slug, talk.key, mode, elicitation_callback=answer) as client:
+        result = await _ask_for_a_pet(client)
+
+    assert len(asked) == 1
+    assert "/pets/7" in asked[0]
+    assert result.is_error is not bool(sent)
+    assert len(talk.upstream.seen) == sent
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_that_cannot_ask_its_user_is_refused(talk: Talk, mode: Mode) -> None:
+    """Ours: where nobody can be asked, nothing is done (SAF-2)."""
+    await _confirming(talk)
+    async with talk.replicas.client(talk.slug, talk.key, mode) as client:
+        result = await _ask_for_a_pet(client)
+
+    assert result.is_error
+    assert talk.upstream.seen == []

@@ -1,0 +1,169 @@
+"""Whatever mix of streams, calls, questions and cancellations there was, nothing of it stays in use."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+import anyio
+import httpx2
+import pytest
+
+from gateway.bus.bus import Bus
+from gateway.bus.channels import Channels
+from gateway.bus.places import Places
+from gateway.connections.connections import Connections
+from gateway.protocol.listen import Listens
+from gateway.protocol.streams import Streams
+from gateway.protocol.turns import Turns
+from tests.behaviour.sessions.conftest import talking_tools
+from tests.support.documents import pets
+from tests.support.events import Events, call
+from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+from tests.support.primitives import add, text_resource
+from tests.support.replicas import commanding, until
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+SEED = 20261121
+COUNT = 120
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A gateway, its parts that count, and what reaches it."""
+
+    gateway: RunningGateway
+    upstream: RecordingUpstream
+    redis_url: str
+    key: str
+    connections: Connections
+    counted: Sequence[Any]
+
+    def in_use(self) -> dict[str, int]:
+        """How much of everything is in use."""
+        parts = {type(part).__name__: len(part) for part in self.counted}
+        return {**parts, "open": self.connections.open_count, "following": self.connections.follower_count}
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
+    kinds = (Places, Streams, Listens, Turns, Channels)
+    before = [_living(kind) for kind in (Connections, *kinds)]
+    async with (
+        recording_upstream() as upstream,
+        running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as gateway,
+    ):
+        found = [_new(kind, old) for kind, old in zip((Connections, *kinds), before, strict=True)]
+        await gateway.create_tenant("acme")
+        await gateway.import_document("acme", pets(upstream.url))
+        for body in talking_tools():
+            await add(gateway, "acme", "tools", body)
+        await add(gateway, "acme", "resources", text_resource("note://1"))
+        limits = {"limits": {"sessions": 1000, "streams": 1000, "calls_per_second": 10_000, "burst": 10_000}}
+        (await gateway.admin.put("/tenants/acme/policy", json=limits)).raise_for_status()
+        yield House(gateway, upstream, redis_url, await gateway.create_key("acme"), found[0], found[1:])
+
+
+def _living(kind: type[_Part]) -> list[_Part]:
+    return [each for each in gc.get_objects() if isinstance(each, kind)]
+
+
+def _new(kind: type[_Part], before: Sequence[Any]) -> Any:
+    (found,) = [each for each in _living(kind) if not any(each is old for old in before)]
+    return found
+
+
+async def test_nothing_stays_in_use(house: House) -> None:
+    """Ours: gauges return to where they were after any mix, cancellations included (CON-1, RES-6)."""
+    chance = Random(SEED)
+    print(f"seed {SEED}")
+    before = house.in_use()
+    async with httpx2.AsyncClient(base_url=house.gateway.url, timeout=30, trust_env=False) as client:
+        for _ in range(COUNT // 20):
+            async with anyio.create_task_group() as group:
+                for _ in range(20):
+                    group.start_soon(_visit, house, client, chance.choice(_VISITS), chance.random() * 0.4)
+    keys = (await house.gateway.admin.get("/tenants/acme/keys")).json()["items"]
+    for key in keys:  # in this era who is gone has not cancelled: what waits for an answer waits, until its key ends
+        (await house.gateway.admin.post(f"/tenants/acme/keys/{key['id']}/revoke")).raise_for_status()
+
+    async def is_settled() -> bool:
+        return house.in_use() == before
+
+    await until(is_settled, seconds=20)
+    assert not any(before.values())
+    with commanding(house.redis_url) as command:
+
+        async def is_forgotten() -> bool:
+            named = command("KEYS", "*:streams*"), command("PUBSUB", "CHANNELS", "*:wake")
+            return named == ([], [])
+
+        await until(is_forgotten)
+    assert _living(Bus)
+
+
+async def _visit(house: House, client: httpx2.AsyncClient, visit: Any, patience_s: float) -> None:
+    """One client that does something and, more often than not, leaves in the middle of it."""
+    with anyio.move_on_after(patience_s):
+        await visit(house, client)
+
+
+async def _session(house: House, client: httpx2.AsyncClient, **capabilities: Any) -> dict[str, str]:
+    headers = {"authorization": f"Bearer {house.key}", "accept": ACCEPT}
+    params: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities,
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    opened = await client.post("/t/acme/mcp", json=body, headers=headers)
+    return {**headers, "mcp-session-id": opened.headers["mcp-session-id"]}
+
+
+async def _listen_alone(house: House, client: httpx2.AsyncClient) -> None:
+    headers = await _session(house, client)
+    async with client.stream("GET", "/t/acme/mcp", headers=headers) as response:
+        await Events(response).rest(seconds=30)
+
+
+async def _count(house: House, client: httpx2.AsyncClient) -> None:
+    headers = await _session(house, client)
+    body = call("count", progressToken=1)
+    async with client.stream("POST", "/t/acme/mcp", json=body, headers=headers) as response:
+        events = Events(response)
+        await events.next()
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        await client.post("/t/acme/mcp", json=cancel, headers=headers)
+        await events.rest()
+
+
+async def _be_asked(house: House, client: httpx2.AsyncClient) -> None:
+    headers = await _session(house, client, elicitation={})
+    async with client.stream("POST", "/t/acme/mcp", json=call("danger"), headers=headers) as response:
+        events = Events(response)
+        await events.message()
+        await client.delete("/t/acme/mcp", headers=headers)
+        await events.rest()
+
+
+async def _listen(house: House, client: httpx2.AsyncClient) -> None:
+    headers = {"authorization": f"Bearer {house.key}", "accept": ACCEPT, "mcp-protocol-version": MODERN}
+    params: dict[str, Any] = {"_meta": META, "notifications": {"toolsListChanged": True}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    sent = {**headers, "mcp-method": "subscriptions/listen"}
+    async with client.stream("POST", "/t/acme/mcp", json=body, headers=sent) as response:
+        await Events(response).rest(seconds=30)
+
+
+async def _old(house: House, client: httpx2.AsyncClient) -> None:
+    headers = {"authorization": f"Bearer {house.key}", "accept": "text/event-stream"}
+    async with client.stream("GET", "/t/acme/sse", headers=headers) as response:
+        path = (await Events(response).next()).data
+        await client.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+        await asyncio.sleep(30)
+
+
+_VISITS = (_listen_alone, _count, _be_asked, _listen, _old)

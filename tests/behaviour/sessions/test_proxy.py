@@ -1,0 +1,139 @@
+"""Streams through a real reverse proxy with its ordinary settings: buffering, compression and a short patience."""
+
+import os
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gateway.protocol.streams import KEEP_ALIVE_S
+from tests.behaviour.sessions.conftest import talking_tools
+from tests.deploy.programs import find_program
+from tests.deploy.sockets import free_port
+from tests.support.documents import pets
+from tests.support.events import Events
+from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
+from tests.support.primitives import add, text_resource
+from tests.support.replicas import Mode, until
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+IDLE_S = 6
+"""A third of it is how often streams are kept alive."""
+
+CONFIGURATION = """
+daemon off; master_process off; pid {folder}/pid; error_log stderr warn; {user}
+events {{ worker_connections 64; }}
+http {{
+  access_log off; gzip on; gzip_types application/json; gzip_min_length 1; gzip_proxied any;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/f;
+  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{ proxy_pass {upstream}; proxy_http_version 1.1; proxy_set_header Host $host; proxy_read_timeout 3s; }}
+  }}
+}}
+"""
+
+
+@asynccontextmanager
+async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]:
+    """nginx in front of the gateway; its URL. Skipped where it cannot be had."""
+    program, port = find_program("nginx", "nginx"), free_port()
+    user = "user root;" if os.getuid() == 0 else ""
+    text = CONFIGURATION.format(folder=folder, port=port, upstream=gateway.url, user=user)
+    (folder / "nginx.conf").write_text(text)
+    child = _launch(program, folder)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        async with httpx.AsyncClient(trust_env=False) as http:
+
+            async def answers() -> bool:
+                try:
+                    return (await http.get(f"{url}/readyz")).status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            await until(answers, seconds=20)
+        yield url
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def _launch(program: Path, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
+
+
+@pytest.fixture
+async def upstream() -> AsyncGenerator[RecordingUpstream]:
+    """An upstream of this test."""
+    async with recording_upstream() as started:
+        yield started
+
+
+@pytest.fixture
+async def gateway(database_url: str, redis_url: str, upstream: RecordingUpstream) -> AsyncGenerator[RunningGateway]:
+    """A gateway whose streams are kept alive often."""
+    async with running_gateway(
+        database_url, redis_url, egress_allow=[upstream.authority], session_idle_s=IDLE_S
+    ) as started:
+        await started.create_tenant("acme")
+        await started.import_document("acme", pets(upstream.url))
+        for body in talking_tools():
+            await add(started, "acme", "tools", body)
+        await add(started, "acme", "resources", text_resource("note://1"))
+        yield started
+
+
+async def test_a_silent_stream_outlives_the_patience_of_a_proxy(gateway: RunningGateway, tmp_path: Path) -> None:
+    """Ours: comments keep it open, nothing is held back or compressed, and an event comes at once (SRV-1)."""
+    key = await gateway.create_key("acme")
+    assert KEEP_ALIVE_S == 15
+    async with _proxied(gateway, tmp_path) as url, httpx2.AsyncClient(base_url=url, timeout=20) as http:
+        headers = {"authorization": f"Bearer {key}", "accept": ACCEPT, "accept-encoding": "gzip"}
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+        opened = await http.post("/t/acme/mcp", json=body, headers=headers)
+        headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+        subscribe = {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "note://1"}}
+        await http.post("/t/acme/mcp", json=subscribe, headers=headers)
+        async with http.stream("GET", "/t/acme/mcp", headers=headers) as response:
+            assert "content-encoding" not in response.headers
+            events = Events(response)
+            await events.next()
+            for _ in range(3):
+                await events.comment()
+            await gateway.admin.post("/tenants/acme/resources/updated", json={"uri": "note://1"})
+            assert (await events.message(seconds=5))["params"] == {"uri": "note://1"}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_progress_comes_through_a_proxy_as_it_is_told(
+    gateway: RunningGateway, upstream: RecordingUpstream, tmp_path: Path, mode: Mode
+) -> None:
+    """Ours: a proxy that buffers does not buffer streams (SRV-1)."""
+    key = await gateway.create_key("acme")
+    told: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        del total, message
+        told.append(progress)
+
+    async with (
+        _proxied(gateway, tmp_path) as url,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=20) as http,
+        Client(streamable_http_client(f"{url}/t/acme/mcp", http_client=http), mode=mode) as client,
+    ):
+        answer = await client.call_tool("count", {}, progress_callback=hear)
+
+    assert told == [1, 2, 3, 4, 5, 6]
+    assert not answer.is_error
+    assert urlsplit(url).hostname == "127.0.0.1"
+    assert len(upstream.seen) == 1
