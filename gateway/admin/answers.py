@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.keys import Key, MintedKey, Scope
-from gateway.domain.policy import Decision, Limits, Policy, Safety
+from gateway.domain.policy import Decision, Limits, Policy
 from gateway.domain.sources import Exposure, ImportReport, Source, Status
 from gateway.domain.tenants import Tenant
-from gateway.domain.tools import Origin, Tool
 
 
 class Shown(BaseModel):
@@ -199,31 +197,6 @@ class SourceChanged(RootModel[SourceImported | ImportTried]):
     """A changed source, or the report of a dry run."""
 
 
-class ToolShown(Shown):
-    """A tool that the tenant's clients have."""
-
-    name: str
-    origin: Origin
-    source: Annotated[str, Field(description="Name of the source it comes from.")]
-    operation: Annotated[str, Field(description="Method and path of the operation behind it.")]
-    safety: Safety
-    safety_reasons: Sequence[str]
-    definition: Annotated[Mapping[str, object], Field(description="As MCP clients see it.")]
-
-    @classmethod
-    def of(cls, tool: Tool) -> Self:
-        """The tool as it is shown."""
-        return cls(
-            name=tool.name,
-            origin=tool.origin,
-            source=tool.source_name,
-            operation=tool.identity,
-            safety=tool.safety,
-            safety_reasons=tool.safety_reasons,
-            definition=msgspec.json.decode(tool.definition, type=dict[str, object]),
-        )
-
-
 class LimitsShown(Shown):
     """How much of everything the tenant may use."""
 
@@ -254,6 +227,10 @@ class PolicyShown(Shown):
     moderate: Decision
     dangerous: Decision
     limits: LimitsShown
+    http_origins: Annotated[
+        Sequence[str] | None,
+        Field(description="The only origins that declared `http` handlers may call; null: any."),
+    ]
 
     @classmethod
     def of(cls, policy: Policy) -> Self:
@@ -263,6 +240,7 @@ class PolicyShown(Shown):
             moderate=policy.moderate,
             dangerous=policy.dangerous,
             limits=LimitsShown.of(policy.limits),
+            http_origins=policy.http_origins,
         )
 
 
@@ -357,10 +335,6 @@ class KeyPage(Page[KeyShown]):
 
 class SourcePage(Page[SourceShown]):
     """Part of a tenant's sources, by name."""
-
-
-class ToolPage(Page[ToolShown]):
-    """Part of a tenant's tools, by name."""
 
 
 class EntryPage(Page[EntryShown]):

@@ -3,9 +3,10 @@
 from functools import partial
 
 from gateway.admin.answers import EntryPage, EntryShown
-from gateway.admin.endpoints import READ_AUDIT, Admin, Answer, Call, Endpoint
+from gateway.admin.answers_audit import TrailVerified
+from gateway.admin.endpoints import READ_AUDIT, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.pages import read_page
-from gateway.admin.schemas import AuditQuery, NoBody
+from gateway.admin.schemas import AuditQuery, NoBody, NoQuery
 from gateway.catalog import audit
 from gateway.domain.audit import AuditFilter
 
@@ -21,6 +22,11 @@ async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:
     return Answer(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
 
 
+async def verify_audit(admin: Admin, call: Plain) -> Answer:
+    """Whether every entry of the tenant's trail follows from the one before."""
+    return Answer(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
+
+
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -31,5 +37,16 @@ ENDPOINTS = (
         query=AuditQuery,
         answers={200: EntryPage},
         scopes=READ_AUDIT,
+    ),
+    Endpoint(
+        method="GET",
+        path="/tenants/{t}/audit/verify",
+        summary="Verify that no entry of the tenant's audit trail was changed, put in or taken out.",
+        handle=verify_audit,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: TrailVerified},
+        scopes=READ_AUDIT,
+        problems=frozenset({429}),
     ),
 )

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from email.message import Message
+from types import MappingProxyType
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,12 +27,19 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class Path:
-    """All methods of one path, as an ASGI application."""
+    """All methods of one path, as an ASGI application; `fixed` is what the path says without a parameter."""
 
-    def __init__(self, admin: Admin, credentials: Credentials, methods: Mapping[str, Route]) -> None:
+    def __init__(
+        self,
+        admin: Admin,
+        credentials: Credentials,
+        methods: Mapping[str, Route],
+        fixed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._admin = admin
         self._credentials = credentials
         self._methods = methods
+        self._fixed = fixed
         allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
         self._allow = ", ".join(allowed)
 
@@ -49,7 +57,7 @@ class Path:
         if route is None:
             return _refuse_method(request, self._allow)
         caller = await self._credentials.authenticate(request.headers.get("authorization"))
-        path = _read_path(request)
+        path = _read_path(request, self._fixed)
         tenant = await self._authorise(caller, route, path)
         if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
             return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
@@ -67,7 +75,7 @@ class Path:
         """The tenant of the path, once it is clear that the caller may ask this of it."""
         if "t" not in path:
             if isinstance(caller, Principal):
-                raise Forbidden("only the operator may do this")
+                _check_reach(caller, route)
             return NO_TENANT
         if isinstance(caller, Operator):
             return (await find_tenant(self._admin.catalog, path["t"])).id
@@ -105,8 +113,14 @@ class Missing:
         await response(scope, receive, send)
 
 
-def _read_path(request: Request) -> Mapping[str, str]:
-    path: Mapping[str, str] = request.path_params
+def _check_reach(caller: Principal, route: Route) -> None:
+    """Let a tenant's key pass to what belongs to no tenant and is not the operator's alone."""
+    if not route.scopes & caller.scopes:
+        raise Forbidden("only the operator may do this")
+
+
+def _read_path(request: Request, fixed: Mapping[str, str]) -> Mapping[str, str]:
+    path: Mapping[str, str] = {**fixed, **request.path_params}
     if any(not value.isprintable() for value in path.values()):
         raise NotFound("there is no such path")
     return path

@@ -8,9 +8,11 @@ from pydantic import BaseModel
 
 from gateway.admin.forms import read_body, read_query
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
+from gateway.calls.run import Calls
 from gateway.catalog.catalog import Author, Catalog
 from gateway.catalog.doctor import Doctor
 from gateway.catalog.versions import Expected
+from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.keys import Scope
 from gateway.registry.cursors import Cursors
@@ -68,6 +70,8 @@ class Admin:
     catalog: Catalog
     cursors: Cursors
     doctor: Doctor
+    connections: Connections
+    calls: Calls
 
 
 Handle = Callable[[Admin, Call[B, Q]], Awaitable[Answer]]
@@ -151,10 +155,13 @@ class Endpoint(Generic[B, Q]):
     problems: frozenset[int] = frozenset()
     limit: int = SMALL
     has_tag: bool = False
+    called: str = ""
 
     @property
     def name(self) -> str:
-        """What the operation is called: like the function that handles it."""
+        """What the operation is called: like the function that handles it, where that serves only one."""
+        if self.called:
+            return self.called
         name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
         return name
 
@@ -165,7 +172,8 @@ class Endpoint(Generic[B, Q]):
             InvalidBody: the body or the query has not the documented form.
         """
         query = read_query(received.query, self.query)
-        body = await read_body(received.body, self.body, workers=admin.catalog.workers)
+        workers = admin.catalog.workers
+        body = await read_body(received.body, self.body, workers=workers, tenant=received.tenant)
         call = Call(
             tenant=received.tenant,
             by=received.by,

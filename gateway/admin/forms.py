@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from gateway.admin.schemas import Asked, NoBody, Sent
 from gateway.admin.splitter import COMMAND
 from gateway.catalog.workers import Workers
+from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
 
@@ -24,17 +25,18 @@ B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
 
 
-async def read_body(raw: bytes, model: type[B], *, workers: Workers) -> B:
+async def read_body(raw: bytes, model: type[B], *, workers: Workers, tenant: TenantId | None = None) -> B:
     """The body as its model; a large one is parsed in a thread, a very large one in a process.
 
     Raises:
         InvalidBody: it is no JSON or has not the documented form.
         DocumentTooLarge: reading it takes more time or memory than it may.
+        LimitExceeded: too many very large ones wait to be read.
     """
     if model is NoBody and not raw.strip():
         return model()
     if len(raw) > _VERY_LARGE:
-        content = await _split(raw, workers)
+        content = await _split(raw, workers, tenant)
     else:
         content = await anyio.to_thread.run_sync(load_json, raw) if len(raw) > _LARGE else load_json(raw)
     if not isinstance(content, dict):
@@ -46,9 +48,9 @@ async def read_body(raw: bytes, model: type[B], *, workers: Workers) -> B:
         raise InvalidBody(_sentence("the body", faults), faults=faults) from None
 
 
-async def _split(raw: bytes, workers: Workers) -> object:
+async def _split(raw: bytes, workers: Workers, tenant: TenantId | None) -> object:
     """The content of the body, with its document as bytes."""
-    answer = await workers.ask(raw, command=COMMAND)
+    answer = await workers.ask(raw, command=COMMAND, tenant=tenant)
     if answer.rest is None:
         raise InvalidBody("the body cannot be read")
     content: dict[str, Any] = json.loads(answer.rest.fields)

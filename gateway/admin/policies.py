@@ -27,10 +27,15 @@ async def update_policy(admin: Admin, call: Call[PolicyUpdate, NoQuery]) -> Answ
             moderate=body.moderate or policy.moderate,
             dangerous=body.dangerous or policy.dangerous,
             limits=replace(policy.limits, **limits),
+            http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
         )
 
     saved = await policies.update_policy(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
     return _answer(saved)
+
+
+def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
+    return None if body.http_origins is None else tuple(body.http_origins)
 
 
 def _answer(policy: Policy) -> Answer:

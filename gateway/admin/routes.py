@@ -1,18 +1,35 @@
 """The routes below /admin/v1, all made from the tables of the nouns, and the OpenAPI document of the same tables."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Place
 
-from gateway.admin import audit, doctor, keys, policies, sources, tenants, tools
+from gateway.admin import (
+    audit,
+    credentials,
+    doctor,
+    keys,
+    policies,
+    primitive_routes,
+    profiles,
+    published,
+    sources,
+    tenants,
+    trials,
+    updates,
+    watches,
+    webhooks,
+)
 from gateway.admin.description import DOCUMENT, describe
 from gateway.admin.dispatch import Document, Missing, Path
 from gateway.admin.endpoints import Admin, Route
+from gateway.calls.run import Calls
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.doctor import Doctor
+from gateway.connections.connections import Connections
 from gateway.identity.credentials import Credentials
 from gateway.registry.cursors import Cursors
 
@@ -21,19 +38,59 @@ ENDPOINTS: Sequence[Route] = (
     *tenants.ENDPOINTS,
     *keys.ENDPOINTS,
     *sources.ENDPOINTS,
-    *tools.ENDPOINTS,
+    *primitive_routes.ENDPOINTS,
+    *trials.ENDPOINTS,
+    *updates.ENDPOINTS,
+    *webhooks.ENDPOINTS,
+    *watches.ENDPOINTS,
+    *profiles.ENDPOINTS,
+    *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *audit.ENDPOINTS,
+    *published.ENDPOINTS,
     *doctor.ENDPOINTS,
 )
+_LAST = ("name", "id")
+"""What the last segment of a path may stand for."""
 
 
-def admin_routes(catalog: Catalog, credentials: Credentials, examiner: Doctor) -> list[BaseRoute]:
-    """What is mounted at /admin/v1; whatever else is asked for there is answered here too."""
-    admin = Admin(catalog=catalog, cursors=Cursors(catalog.cursor_key), doctor=examiner)
-    by_path: dict[str, dict[str, Route]] = defaultdict(dict)
-    for endpoint in ENDPOINTS:
-        by_path[endpoint.path][endpoint.method] = endpoint
-    places = [Place(path, Path(admin, credentials, methods)) for path, methods in by_path.items()]
+def admin_routes(
+    catalog: Catalog, credentials: Credentials, examiner: Doctor, connections: Connections, calls: Calls
+) -> list[BaseRoute]:
+    """What is mounted at /admin/v1; whatever else is asked for there is answered here too.
+
+    Calls that an admin tries go the way of clients' calls: through these connections and stations.
+    """
+    admin = Admin(
+        catalog=catalog,
+        cursors=Cursors(catalog.cursor_key),
+        doctor=examiner,
+        connections=connections,
+        calls=calls,
+    )
+    places = [
+        Place(path, Path(admin, credentials, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
+    ]
     document = Document(orjson.dumps(describe(ENDPOINTS, server=ROOT)))
     return [*places, Place(DOCUMENT, document), Place("/{rest:path}", Missing())]
+
+
+def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:
+    """The methods of each path, and what its last segment stands for where it shadows a name.
+
+    A path such as `/tools/validate` also answers what `/tools/{name}` answers: a tool may have that name. It comes
+    first, because the first path that fits counts.
+    """
+    by_path: dict[str, dict[str, Route]] = defaultdict(dict)
+    for endpoint in endpoints:
+        by_path[endpoint.path][endpoint.method] = endpoint
+    found: list[tuple[str, Mapping[str, Route], Mapping[str, str]]] = []
+    for path, methods in by_path.items():
+        parent, _, last = path.rpartition("/")
+        shadowed = next((name for name in _LAST if f"{parent}/{{{name}}}" in by_path), None)
+        if shadowed is None or last.startswith("{"):
+            found.append((path, methods, {}))
+        else:
+            named = by_path[f"{parent}/{{{shadowed}}}"]
+            found.append((path, {**named, **methods}, {shadowed: last}))
+    return sorted(found, key=lambda place: "{" in place[0].rpartition("/")[2])

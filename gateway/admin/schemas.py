@@ -121,7 +121,7 @@ class PageQuery(Asked):
     """Which part of a list is wanted."""
 
     limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
-    cursor: Annotated[str | Absent, Field(max_length=1024, description="`next_cursor` of the answer before.")] = None
+    cursor: Annotated[str | Absent, Field(max_length=3072, description="`next_cursor` of the answer before.")] = None
 
 
 class AuditQuery(PageQuery):
@@ -213,7 +213,9 @@ class SourceOptions(Sent):
     archive: Annotated[ArchiveObject | None, Field(description="The files that make the document.")] = None
     base_url: Annotated[Url | None, Field(description="Instead of the servers the document names.")] = None
     prefix: Annotated[Prefix | None, Field()] = None
-    expose: Annotated[Exposure, Field(strict=False, description="Only `tools` so far.")] = Exposure.TOOLS
+    expose: Annotated[Exposure, Field(strict=False, description="As tools, through the query tools, or both.")] = (
+        Exposure.TOOLS
+    )
     credentials: Annotated[Credentials | None, Field()] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
 
@@ -254,8 +256,9 @@ class SourceUpdate(SourceOptions):
         return self
 
 
-AllowOrDeny = Annotated[
-    Decision, Field(strict=False, description="`confirm` and `approve` are refused until they exist.")
+Needed = Annotated[
+    Decision,
+    Field(strict=False, description="`confirm` asks the user through the client; `approve` is not there yet."),
 ]
 
 
@@ -273,7 +276,15 @@ class LimitsUpdate(Sent):
 class PolicyUpdate(Sent):
     """What calls need, by safety level, and the tenant's limits; absent fields keep their value."""
 
-    safe: Annotated[AllowOrDeny | Absent, GIVEN] = None
-    moderate: Annotated[AllowOrDeny | Absent, GIVEN] = None
-    dangerous: Annotated[AllowOrDeny | Absent, GIVEN] = None
+    safe: Annotated[Needed | Absent, GIVEN] = None
+    moderate: Annotated[Needed | Absent, GIVEN] = None
+    dangerous: Annotated[Needed | Absent, GIVEN] = None
     limits: Annotated[LimitsUpdate | Absent, GIVEN] = None
+    http_origins: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]] | None,
+        Field(
+            max_length=200,
+            description="The only origins that declared `http` handlers may call, such as https://api.example.com;"
+            " null: any.",
+        ),
+    ] = None

@@ -1,58 +1,15 @@
 """A walk through every route of the admin API, each answer held against the OpenAPI document it serves."""
 
-import re
-from collections.abc import Mapping
-from typing import Any
-
-import httpx
-import jsonschema_rs
 import orjson
 import pytest
 
+from tests.behaviour.admin.walk import Walk
+from tests.behaviour.admin.walk_primitives import walk_primitives
 from tests.support.documents import pets, secured
 from tests.support.gateway import RunningGateway
 from tests.support.upstream import RecordingUpstream
 
 URL = "https://pets.example"
-
-
-class Walk:
-    """Asks, and refuses every answer that the document does not foresee."""
-
-    def __init__(self, client: httpx.AsyncClient, document: dict[str, Any]) -> None:
-        self._client = client
-        self._document = document
-        self.seen: set[tuple[str, str, int]] = set()
-        self.documented = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
-
-    async def ask(self, method: str, path: str, status: int, **more: Any) -> httpx.Response:
-        """One request; the answer has this status and the documented form."""
-        answer = await self._client.request(method, path, **more)
-        assert answer.status_code == status, (method, path, answer.text)
-        template = self._template(path.partition("?")[0])
-        responses = self._document["paths"][template][method.lower()]["responses"]
-        assert str(status) in responses, f"{method} {template} answered {status}, which is not documented"
-        self._check(responses[str(status)], answer)
-        self.seen.add((method, template, status))
-        return answer
-
-    def _template(self, path: str) -> str:
-        paths: list[str] = list(self._document["paths"])
-        found = [known for known in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path)]
-        return min(found, key=lambda known: known.count("{"))
-
-    def _check(self, response: Mapping[str, Any], answer: httpx.Response) -> None:
-        if "content" not in response:
-            assert answer.content == b""
-            return
-        ((media_type, content),) = response["content"].items()
-        assert answer.headers["content-type"] == media_type
-        for name, header in response.get("headers", {}).items():
-            assert name in answer.headers or not header["required"]
-        schema = {**content["schema"], "components": self._document["components"]}
-        validator = jsonschema_rs.Draft202012Validator(schema, offline=True, validate_formats=True)
-        errors = [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(answer.json())]
-        assert not errors, errors
 
 
 @pytest.fixture
@@ -68,6 +25,7 @@ async def test_every_route_answers_as_documented(walk: Walk, upstream: Recording
     await _walk_keys(walk)
     await _walk_sources(walk, upstream)
     await _walk_tools_and_policy(walk)
+    await walk_primitives(walk, upstream)
     await walk.ask("DELETE", "/tenants/acme", 412, headers={"if-match": '"ten_x.1"'})
     await walk.ask("DELETE", "/tenants/acme", 204)
     await walk.ask("GET", "/openapi.json", 200)
@@ -125,7 +83,8 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     prefix = clash.json()["suggested_prefix"]
     await walk.ask("POST", sources, 201, json={**body, "name": "zoo", "prefix": prefix})
     await walk.ask("POST", sources, 422, json={"name": "bad", "document": "{"})
-    await walk.ask("POST", sources, 422, json={**body, "name": "q", "expose": "query"})
+    queried = {**body, "name": "q", "prefix": "q", "expose": "query"}
+    await walk.ask("POST", sources, 200, json={**queried, "dry_run": True})
     upstream.status = 500
     await walk.ask("POST", sources, 502, json={"name": "bad", "url": f"{upstream.url}/x"})
     await walk.ask("POST", sources, 422, json={"name": "bad", "url": "http://169.254.169.254/x"})
@@ -158,6 +117,8 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     assert refused.json()["errors"][0]["pointer"] == "/moderate"
     await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
     await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
+    assert (await walk.ask("GET", "/tenants/acme/audit/verify", 200)).json()["ok"]
+    await walk.ask("GET", "/tenants/none/audit/verify", 404)
 
 
 async def test_a_secret_of_the_walk_is_in_no_answer(walk: Walk) -> None:

@@ -1,0 +1,123 @@
+"""Named credentials over REST: written, listed without their secrets, never read back."""
+
+from functools import partial
+from urllib.parse import quote
+
+from gateway.admin.answers_selections import CredentialPage, CredentialShown
+from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.pages import read_page
+from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.schemas_primitives import CredentialCreate, CredentialReplace
+from gateway.catalog import credentials
+from gateway.catalog.credentials import CredentialDraft
+from gateway.catalog.versions import tag_of
+from gateway.domain.credentials import StoredCredential
+
+
+async def list_credentials(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+    """The tenant's credentials by name."""
+    read = partial(credentials.page_credentials, call.tenant, admin.catalog)
+    shown, cursor = await read_page(admin.cursors, call.tenant, "credentials", call.query, read=read, key=_name)
+    return Answer(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
+
+
+async def create_credential(admin: Admin, call: Call[CredentialCreate, NoQuery]) -> Answer:
+    """A new credential."""
+    draft = _draft(call.body.name, call.body)
+    made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/credentials/{quote(made.name)}"
+    return Answer(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
+
+
+async def get_credential(admin: Admin, call: Plain) -> Answer:
+    """One credential."""
+    found = await credentials.get_credential(call.tenant, admin.catalog, call.path["name"])
+    return Answer(content=CredentialShown.of(found), tag=tag_of(found))
+
+
+async def replace_credential(admin: Admin, call: Call[CredentialReplace, NoQuery]) -> Answer:
+    """A credential with another secret, place and origins."""
+    draft = _draft(call.path["name"], call.body)
+    saved = await credentials.replace_credential(call.tenant, admin.catalog, draft, by=call.by, expected=call.expected)
+    return Answer(content=CredentialShown.of(saved), tag=tag_of(saved))
+
+
+async def delete_credential(admin: Admin, call: Plain) -> Answer:
+    """A credential forgotten."""
+    remove = partial(credentials.remove_credential, call.tenant, admin.catalog)
+    await remove(call.path["name"], by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
+    return CredentialDraft(
+        name=name,
+        place=body.place,
+        origins=body.origins,
+        value=body.value,
+        username=body.username,
+        password=body.password,
+        field=body.field,
+    )
+
+
+def _name(credential: StoredCredential) -> str:
+    return credential.name
+
+
+_LIST = "/tenants/{t}/credentials"
+_ONE = "/tenants/{t}/credentials/{name}"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_LIST,
+        summary="List the tenant's credentials, without their secrets.",
+        handle=list_credentials,
+        body=NoBody,
+        query=PageQuery,
+        answers={200: CredentialPage},
+    ),
+    Endpoint(
+        method="POST",
+        path=_LIST,
+        summary="Store a credential for handlers to name; its secret is never shown.",
+        handle=create_credential,
+        body=CredentialCreate,
+        query=NoQuery,
+        answers={201: CredentialShown},
+        problems=frozenset({409, 429}),
+        has_tag=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE,
+        summary="Show a credential, without its secret.",
+        handle=get_credential,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: CredentialShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_ONE,
+        summary="Give a credential another secret, place and origins, all together.",
+        handle=replace_credential,
+        body=CredentialReplace,
+        query=NoQuery,
+        answers={200: CredentialShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        summary="Forget a credential that no handler names.",
+        handle=delete_credential,
+        body=NoBody,
+        query=NoQuery,
+        answers={204: None},
+        problems=frozenset({409}),
+        has_tag=True,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Tools, resources, resource templates and prompts over REST: what each request does, whatever the family."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from gateway.admin.answers_primitives import PrimitiveShown, PrimitiveValid
+from gateway.admin.endpoints import Admin, Answer, Call
+from gateway.admin.pages import read_page
+from gateway.admin.schemas import Asked, NoBody, NoQuery, PageQuery, Sent
+from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriListQuery, UriQuery
+from gateway.catalog import listing, primitives
+from gateway.catalog.listing import Listed
+from gateway.catalog.preparing import PrimitiveDraft
+from gateway.catalog.primitives import Address
+from gateway.catalog.versions import tag_of
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Family
+from gateway.errors import NotFound
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """One family as this face speaks of it; `key` is what a path names an item by: `name` or `id`."""
+
+    family: Family
+    one: str
+    many: str
+    path: str
+    key: str
+    show: Callable[[Listed], PrimitiveShown]
+    shown: type[PrimitiveShown]
+    page: type[BaseModel]
+
+
+async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+    """The tenant's primitives of a family by name."""
+    return await _list(noun, admin, call.tenant, call.query)
+
+
+async def list_by_uri(noun: Noun, admin: Admin, call: Call[NoBody, UriListQuery]) -> Answer:
+    """The same, or the one of a URI; none is an empty list."""
+    uri = call.query.uri
+    if uri is None:
+        return await _list(noun, admin, call.tenant, call.query)
+    try:
+        found = [await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)]
+    except NotFound:
+        found = []
+    return Answer(content=noun.page(items=[noun.show(listed) for listed in found], next_cursor=None))
+
+
+async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+    """A new primitive."""
+    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
+    segment = made.name if noun.key == "name" and _PLAIN.issuperset(made.name) else made.id
+    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
+    return replace(_answer(noun, made), status=201, location=location)
+
+
+async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+    """A primitive judged as if it were to be stored."""
+    tried = await primitives.try_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body))
+    return Answer(content=PrimitiveValid.of(tried))
+
+
+async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+    """One primitive."""
+    return _answer(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
+
+
+async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+    """A primitive with another definition and handler; what is not sent has its default."""
+    return await _update(noun, admin, call, lambda _: _draft(call.body))
+
+
+async def update_item(noun: Noun, admin: Admin, call: Call[PrimitiveUpdate, Q]) -> Answer:
+    """A primitive changed; what is not sent stays."""
+    body = call.body
+
+    def revise(draft: PrimitiveDraft) -> PrimitiveDraft:
+        return PrimitiveDraft(
+            definition=draft.definition if body.definition is None else body.definition,
+            handler=draft.handler if body.handler is None else body.handler,
+            safety=body.safety if "safety" in body.model_fields_set else draft.safety,
+            enabled=draft.enabled if body.enabled is None else body.enabled,
+        )
+
+    return await _update(noun, admin, call, revise)
+
+
+async def delete_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+    """A primitive removed."""
+    address = Address(family=noun.family, name=_addressed(noun, call))
+    await primitives.remove_primitive(call.tenant, admin.catalog, address, by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+async def _list(noun: Noun, admin: Admin, tenant: TenantId, query: PageQuery) -> Answer:
+    read = partial(listing.page_primitives, tenant, admin.catalog, noun.family)
+    shown, cursor = await read_page(admin.cursors, tenant, noun.many, query, read=read, key=_name)
+    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
+
+
+async def _update(
+    noun: Noun, admin: Admin, call: Call[B, Q], revise: Callable[[PrimitiveDraft], PrimitiveDraft]
+) -> Answer:
+    address = Address(family=noun.family, name=_addressed(noun, call))
+    update = partial(primitives.update_primitive, call.tenant, admin.catalog, address)
+    return _answer(noun, await update(revise, by=call.by, expected=call.expected))
+
+
+def _answer(noun: Noun, listed: Listed) -> Answer:
+    return Answer(content=noun.show(listed), tag=tag_of(listed.item))
+
+
+def _addressed(noun: Noun, call: Call[B, Q]) -> str:
+    """The name, URI or id that the request speaks of."""
+    return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
+
+
+def _draft(body: PrimitiveSent) -> PrimitiveDraft:
+    return PrimitiveDraft(definition=body.definition, handler=body.handler, safety=body.safety, enabled=body.enabled)
+
+
+def _name(listed: Listed) -> str:
+    return listed.name

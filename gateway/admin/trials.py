@@ -1,0 +1,163 @@
+"""Calls that an admin tries: through every gate, as any client's, with what was sent beside what came back."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from gateway.admin.answers_primitives import RequestShown, TrialShown
+from gateway.admin.endpoints import Admin, Answer, Call, Endpoint
+from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
+from gateway.admin.schemas_primitives import PromptTry, ToolTry, UriQuery
+from gateway.calls import shape
+from gateway.catalog.listing import get_listed
+from gateway.catalog.tenants import get_tenant
+from gateway.definitions.validators import find_faults
+from gateway.domain.identifiers import KeyId
+from gateway.domain.keys import Scope
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.principals import Principal
+from gateway.errors import ArgumentsInvalid, Conflict, Fault, NotFound
+from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.port import Prepared
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+
+_LONGEST_BODY = 64 * 1024
+
+
+async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
+    """A tool called."""
+    principal, name = await _stand_in(admin, call), call.path["name"]
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.tool(name) or await registry.tool(await _name_of(admin, call, Family.TOOL, name))
+        if bound is None:
+            raise NotFound("no such tool")
+        prepared = _prepare_tool(bound, call.body.arguments)
+        correlation_id = call.by.correlation_id
+        members = await admin.calls.run(
+            principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
+        )
+    return _answer(prepared, shape.decode(members))
+
+
+async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
+    """A resource read, fixed or of a template."""
+    principal, uri = await _stand_in(admin, call), call.query.uri
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.resource(uri)
+        if bound is None:
+            await _name_of(admin, call, Family.RESOURCE, uri)
+            raise NotFound("no such resource")
+        prepared = _prepare(bound, bound.variables)
+        correlation_id = call.by.correlation_id
+        found = await admin.calls.read(principal, bound, correlation_id=correlation_id, finder=registry)
+    return _answer(prepared, {"contents": list(found.contents)})
+
+
+async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
+    """A prompt got."""
+    principal, name = await _stand_in(admin, call), call.path["name"]
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
+        if bound is None:
+            raise NotFound("no such prompt")
+        arguments, correlation_id = call.body.arguments, call.by.correlation_id
+        got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, finder=registry)
+        prepared = _prepare(bound, arguments)
+    described = {} if got.description is None else {"description": got.description}
+    return _answer(prepared, {**described, "messages": list(got.messages)})
+
+
+async def _stand_in(admin: Admin, call: Call[B, Q]) -> Principal:
+    """Who the trail and the limits take the admin for: the own key, or `operator`."""
+    caller = call.by.caller
+    tenant = await get_tenant(call.tenant, admin.catalog)
+    key, subject = (caller.key, caller.subject) if isinstance(caller, Principal) else (KeyId("operator"), "operator")
+    return Principal(tenant=tenant.id, slug=tenant.slug, key=key, subject=subject, scopes=frozenset({Scope.MCP}))
+
+
+async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) -> str:
+    """The name of what clients have under this id.
+
+    Raises:
+        NotFound: there is nothing of this name or id.
+        Conflict: there is, but it is switched off.
+    """
+    listed = await get_listed(call.tenant, admin.catalog, family, name)
+    if isinstance(listed.item, Primitive) and not listed.item.enabled:
+        raise Conflict(f"the {family.replace('_', ' ')} is switched off; enable it to try it")
+    return listed.name
+
+
+def _prepare_tool(bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+    arguments = bound.handler.settle(given)
+    if not bound.validator.is_valid(arguments):
+        found = find_faults(bound.validator, arguments)
+        faults = [Fault(pointer=f"/arguments{fault.pointer}", reason=fault.reason) for fault in found]
+        raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+    return bound.handler.prepare(arguments)
+
+
+def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Prepared:
+    return bound.handler.prepare(bound.handler.settle(given))
+
+
+def _answer(prepared: Prepared, result: Mapping[str, object]) -> Answer:
+    return Answer(content=TrialShown(request=_shown(prepared), result=result))
+
+
+def _shown(prepared: Prepared) -> RequestShown:
+    request = prepared.request
+    if request is None:
+        return RequestShown(summary=prepared.summary, method=None, url=None, headers=[], body=None)
+    return RequestShown(
+        summary=prepared.summary,
+        method=request.method,
+        url=request.url,
+        headers=request.headers,
+        body=None if request.body is None else _text(request.body),
+    )
+
+
+def _text(body: bytes) -> str:
+    try:
+        text = body[:_LONGEST_BODY].decode()
+    except UnicodeDecodeError:
+        return f"({len(body)} bytes)"
+    return text if len(body) <= _LONGEST_BODY else f"{text}… ({len(body)} bytes)"
+
+
+_PROBLEMS = frozenset({409, 422, 429, 502, 504})
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/tools/{name}/try",
+        summary="Call a tool through every gate, and show what was sent beside what came back.",
+        handle=try_tool,
+        body=ToolTry,
+        query=NoQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/resources/try",
+        summary="Read a resource, fixed or of a template, through every gate.",
+        handle=try_resource,
+        body=NoBody,
+        query=UriQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/prompts/{name}/try",
+        summary="Get a prompt through every gate.",
+        handle=try_prompt,
+        body=PromptTry,
+        query=NoQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+    ),
+)

@@ -1,0 +1,129 @@
+"""Whether somebody who edits the database is found out, over REST and from the outside."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.documents import many
+from tests.support.gateway import RunningGateway
+from tests.support.servers import TestDatabase, execute
+from tests.support.upstream import RecordingUpstream
+
+_CALLS = "writer <> 'catalog'"
+_VERIFY = "/tenants/acme/audit/verify"
+
+
+@pytest.fixture
+async def acme(gateway: RunningGateway, upstream: RecordingUpstream) -> RunningGateway:
+    """A tenant with a trail of four changes and three calls, beside one that nobody touches."""
+    for slug in ("acme", "other"):
+        await gateway.create_tenant(slug)
+        await gateway.import_document(slug, many(upstream.url, 1))
+        await gateway.create_key(slug)
+        key = await gateway.create_key(slug)
+        for _ in range(3):
+            answer = await gateway.rpc(slug, key, "tools/call", {"name": "op_0000", "arguments": {}})
+            assert answer.status_code == 200, answer.text
+    return gateway
+
+
+async def _verified(gateway: RunningGateway, path: str = _VERIFY) -> dict[str, Any]:
+    answer = await gateway.admin.get(path)
+    assert answer.status_code == 200, answer.text
+    result: dict[str, Any] = answer.json()
+    return result
+
+
+async def test_an_untouched_trail_is_whole(acme: RunningGateway) -> None:
+    """Ours: every entry is counted, and each follows from the one before (SAF-4)."""
+    result = await _verified(acme)
+
+    listed = (await acme.admin.get("/tenants/acme/audit?limit=200")).json()["items"]
+    catalog, calls = (
+        next(chain for chain in result["writers"] if (chain["writer"] == "catalog") is is_catalog)
+        for is_catalog in (True, False)
+    )
+    assert result["ok"] is True
+    assert result["entries"] == len(listed)
+    assert (catalog["entries"], catalog["first"], catalog["last"], catalog["ok"]) == (4, 1, 4, True)
+    assert (calls["first"], calls["last"], calls["fault"], len(calls["head"])) == (1, calls["entries"], None, 64)
+
+
+@pytest.mark.parametrize(
+    ("edit", "where", "kind", "number"),
+    [
+        ("update audit_entries set principal = 'key:nobody'", "writer = 'catalog' and seq = 2", "changed", 2),
+        ("update audit_entries set detail = '{}'", "writer = 'catalog' and seq = 2", "changed", 2),
+        ("update audit_entries set outcome = 'denied'", f"{_CALLS} and seq = 3", "changed", 3),
+        ("update audit_entries set at = 'infinity'", f"{_CALLS} and seq = 3", "changed", 3),
+        ("update audit_entries set at = '4000-01-01 BC'", f"{_CALLS} and seq = 3", "changed", 3),
+        ("delete from audit_entries", "writer = 'catalog' and seq = 3", "missing", 3),
+        ("delete from audit_entries", "writer = 'catalog' and seq = 1", "missing", 1),
+        ("delete from audit_entries", f"{_CALLS} and seq = 1", "missing", 1),
+        ("delete from audit_entries", "writer = 'catalog' and seq = 4", "shortened", 4),
+        ("delete from audit_entries", "writer = 'catalog'", "shortened", 4),
+    ],
+)
+async def test_an_edit_a_deletion_or_a_gap_is_found(
+    acme: RunningGateway, database: TestDatabase, edit: str, where: str, kind: str, number: int
+) -> None:
+    """Ours: whoever writes to the database without the keys is found out, in the tenant he wrote to (SAF-4)."""
+    of_acme = "tenant_id = (select id from tenants where slug = 'acme')"
+    await execute(database.superuser_url, f"{edit} where {of_acme} and {where}")
+
+    result = await _verified(acme)
+
+    faulty = [chain for chain in result["writers"] if not chain["ok"]]
+    assert result["ok"] is False
+    assert [(chain["fault"]["kind"], chain["fault"]["number"]) for chain in faulty] == [(kind, number)]
+    assert (await _verified(acme, "/tenants/other/audit/verify"))["ok"] is True
+
+
+async def test_an_entry_that_was_put_in_is_found(acme: RunningGateway, database: TestDatabase) -> None:
+    """Ours: nobody is made to have called what he did not call (SAF-4)."""
+    await execute(
+        database.superuser_url,
+        "insert into audit_entries select tenant_id, 'aud_x', 'forged', 1, at, kind, principal, subject, action, "
+        "target, outcome, correlation_id, digest, status, duration_us, result_bytes, detail, mac "
+        f"from audit_entries where {_CALLS} and seq = 1 and tenant_id = (select id from tenants where slug = 'acme')",
+    )
+
+    result = await _verified(acme)
+
+    assert [chain["writer"] for chain in result["writers"] if not chain["ok"]] == ["forged"]
+
+
+async def test_a_trail_of_several_parts_is_verified_to_its_end(acme: RunningGateway, database: TestDatabase) -> None:
+    """Ours: a long trail is read in parts, and a fault in the last one counts (SAF-4)."""
+    key = await acme.create_key("acme")
+    for _ in range(520):
+        await acme.rpc("acme", key, "tools/call", {"name": "op_0000", "arguments": {}})
+    whole = await _verified(acme)
+    last = max(chain["last"] for chain in whole["writers"])
+    await execute(
+        database.superuser_url,
+        f"update audit_entries set target = 'other' where {_CALLS} and seq = {last} "
+        "and tenant_id = (select id from tenants where slug = 'acme')",
+    )
+
+    result = await _verified(acme)
+
+    assert whole["ok"] is True
+    assert whole["entries"] >= 525
+    assert [chain["fault"]["number"] for chain in result["writers"] if chain["fault"]] == [last]
+
+
+async def test_who_may_verify(acme: RunningGateway) -> None:
+    """Ours: the tenant's admins and auditors and the operator; nobody else learns that the tenant exists (TEN-1)."""
+    statuses: dict[str, int] = {}
+    for name, slug, scope in (
+        ("auditor", "acme", "audit"),
+        ("admin", "acme", "admin"),
+        ("client", "acme", "mcp"),
+        ("stranger", "other", "audit"),
+    ):
+        key = await acme.create_key(slug, scope)
+        answer = await acme.admin.get(_VERIFY, headers={"authorization": f"Bearer {key}"})
+        statuses[name] = answer.status_code
+
+    assert statuses == {"auditor": 200, "admin": 200, "client": 403, "stranger": 404}

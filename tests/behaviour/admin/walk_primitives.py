@@ -1,0 +1,239 @@
+"""The part of the walk through the admin API that is about primitives, profiles and credentials."""
+
+from typing import Any
+from urllib.parse import quote
+
+from tests.behaviour.admin.walk import Walk
+from tests.support.primitives import (
+    NAMED,
+    prompt,
+    resource,
+    static_tool,
+    template,
+    text_prompt,
+    text_resource,
+    tool,
+)
+from tests.support.upstream import RecordingUpstream
+
+ACME = "/tenants/acme"
+URI = "docs://a/b?c=d"
+URI_TEMPLATE = "docs://rows/{id}"
+
+
+async def walk_primitives(walk: Walk, upstream: RecordingUpstream) -> None:
+    """Every route of primitives, profiles, credentials and schemas, in success and in refusal."""
+    await _walk_schemas(walk)
+    await _walk_credentials(walk, upstream)
+    await _walk_tools(walk, upstream)
+    await _walk_resources(walk)
+    await _walk_templates(walk)
+    await _walk_prompts(walk)
+    await _walk_profiles(walk)
+    await _walk_webhooks(walk)
+    await _walk_watches(walk, upstream)
+    await walk.ask("DELETE", f"{ACME}/tools/fetch", 204)
+    await walk.ask("DELETE", f"{ACME}/credentials/token", 204)
+
+
+async def _walk_schemas(walk: Walk) -> None:
+    names = (await walk.ask("GET", "/schemas", 200)).json()["items"]
+    for name in names:
+        assert (await walk.ask("GET", f"/schemas/{name}", 200)).json()
+    await walk.ask("GET", "/schemas/none", 404)
+
+
+async def _walk_credentials(walk: Walk, upstream: RecordingUpstream) -> None:
+    path = f"{ACME}/credentials"
+    body: dict[str, Any] = {"name": "token", "place": "bearer", "value": "s3cr3t", "origins": [upstream.url]}
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{path}/token"
+    assert "s3cr3t" not in made.text
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 400, json={**body, "name": "x", "origins": ["https://a.example/path"]})
+    await walk.ask("GET", path, 200)
+    shown = await walk.ask("GET", f"{path}/token", 200)
+    assert (await walk.ask("GET", f"{path}/{made.json()['id']}", 200)).json() == shown.json()
+    await walk.ask("GET", f"{path}/none", 404)
+    changed = {"place": "header", "field": "X-Key", "value": "other", "origins": [upstream.url]}
+    await walk.ask("PUT", f"{path}/token", 200, json=changed, headers={"if-match": made.headers["etag"]})
+    await walk.ask("PUT", f"{path}/token", 412, json=changed, headers={"if-match": made.headers["etag"]})
+
+
+async def _walk_tools(walk: Walk, upstream: RecordingUpstream) -> None:
+    path = f"{ACME}/tools"
+    body = static_tool("say")
+    judged = await walk.ask("POST", f"{path}/validate", 200, json=body)
+    assert (judged.json()["safety"], judged.json()["replaces"]) == ("safe", None)
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.headers["location"] == f"/admin/v1{path}/say"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 422, json=tool("x", {"kind": "none"}))
+    await walk.ask("POST", f"{path}/validate", 422, json=tool("x y", {"kind": "static", "content": []}))
+    await walk.ask("POST", path, 400, json={"definition": {}})
+    shown = await walk.ask("GET", f"{path}/say", 200)
+    assert shown.headers["etag"] == made.headers["etag"]
+    assert (await walk.ask("GET", f"{path}/{made.json()['id']}", 200)).json() == shown.json()
+    tried = await walk.ask("POST", f"{path}/say/try", 200, json={"arguments": {}})
+    assert tried.json()["result"]["content"] == [{"type": "text", "text": "hello"}]
+    await walk.ask("PATCH", f"{path}/say", 200, json={"enabled": False}, headers={"if-match": made.headers["etag"]})
+    await walk.ask("PATCH", f"{path}/say", 412, json={"enabled": True}, headers={"if-match": made.headers["etag"]})
+    await walk.ask("POST", f"{path}/say/try", 409, json={})
+    await walk.ask("POST", f"{path}/none/try", 404, json={})
+    await walk.ask("PUT", f"{path}/say", 200, json=static_tool("say", "other"))
+    await walk.ask("DELETE", f"{path}/say", 204)
+    await walk.ask("DELETE", f"{path}/say", 404)
+    imported = next(one for one in (await walk.ask("GET", path, 200)).json()["items"] if one["origin"] == "source")
+    await walk.ask("PATCH", f"{path}/{imported['name']}", 422, json={"enabled": False})
+    await walk.ask("DELETE", f"{path}/{imported['name']}", 409)
+    await _walk_a_fetching_tool(walk, upstream)
+
+
+async def _walk_a_fetching_tool(walk: Walk, upstream: RecordingUpstream) -> None:
+    url = f"{upstream.url}/hello/{{{{ name }}}}"
+    handler = {"kind": "http", "method": "POST", "url": url, "credential": "token", "body": {"n": "{{ name }}"}}
+    upstream.status, upstream.body = 200, b'{"ok":true}'
+    await walk.ask("POST", f"{ACME}/tools", 201, json=tool("fetch", handler, schema=NAMED))
+    tried = (await walk.ask("POST", f"{ACME}/tools/fetch/try", 200, json={"arguments": {"name": "Bo"}})).json()
+    assert tried["request"]["url"] == f"{upstream.url}/hello/Bo"
+    assert tried["request"]["body"] == '{"n":"Bo"}'
+    assert "other" not in str(tried)
+    assert upstream.seen[-1].header("x-key") == "other"
+    wrong = await walk.ask("POST", f"{ACME}/tools/fetch/try", 422, json={"arguments": {"name": 7}})
+    assert wrong.json()["errors"][0]["pointer"] == "/arguments/name"
+    await walk.ask("DELETE", f"{ACME}/credentials/token", 409)
+
+
+async def _walk_resources(walk: Walk) -> None:
+    path = f"{ACME}/resources"
+    body = text_resource(URI)
+    await walk.ask("POST", f"{path}/validate", 200, json=body)
+    made = await walk.ask("POST", path, 201, json=body)
+    one, by_uri = f"{path}/{made.json()['id']}", f"{path}?uri={quote(URI, safe='')}"
+    assert made.headers["location"] == f"/admin/v1{one}"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 422, json=resource("docs://x", {"kind": "static", "contents": [{"text": "?"}]}))
+    assert len((await walk.ask("GET", path, 200)).json()["items"]) == 1
+    assert (await walk.ask("GET", by_uri, 200)).json()["items"] == [(await walk.ask("GET", one, 200)).json()]
+    assert (await walk.ask("GET", f"{path}?uri=docs%3A%2F%2Fnone", 200)).json()["items"] == []
+    await walk.ask("POST", f"{path}/updated", 202, json={"uri": URI})
+    await walk.ask("POST", f"{path}/updated", 404, json={"uri": "docs://none"})
+    tried = await walk.ask("POST", f"{path}/try?uri={quote(URI, safe='')}", 200)
+    assert tried.json()["result"]["contents"][0]["text"] == "hello"
+    await walk.ask("POST", f"{path}/try?uri=docs://none", 404)
+    for place in (one, by_uri):
+        await walk.ask("PATCH", place, 200, json={"safety": "dangerous"})
+        assert (await walk.ask("PUT", place, 200, json=body)).json()["safety"] == "safe"
+    await walk.ask("DELETE", one, 204)
+    await walk.ask("POST", path, 201, json=body)
+    await walk.ask("DELETE", by_uri, 204)
+    await walk.ask("DELETE", by_uri, 404)
+    await walk.ask("DELETE", path, 400)
+
+
+async def _walk_templates(walk: Walk) -> None:
+    path = f"{ACME}/resource-templates"
+    body = template(URI_TEMPLATE, {"kind": "template", "text": "row {{ id }}", "mimeType": "text/plain"})
+    await walk.ask("POST", f"{path}/validate", 200, json=body)
+    made = await walk.ask("POST", path, 201, json=body)
+    one, by_uri = f"{path}/{made.json()['id']}", f"{path}?uri={quote(URI_TEMPLATE, safe='')}"
+    same = template("docs://rows/{other}", {"kind": "template", "text": "x", "mimeType": "text/plain"})
+    await walk.ask("POST", path, 409, json=same)
+    await walk.ask("GET", path, 200)
+    assert (await walk.ask("GET", by_uri, 200)).json()["items"] == [(await walk.ask("GET", one, 200)).json()]
+    await walk.ask("POST", f"{ACME}/resources/updated", 202, json={"uri": "docs://rows/7"})
+    tried = await walk.ask("POST", f"{ACME}/resources/try?uri=docs://rows/7", 200)
+    assert tried.json()["result"]["contents"][0]["text"] == "row 7"
+    for place in (one, by_uri):
+        await walk.ask("PATCH", place, 200, json={"enabled": True})
+        await walk.ask("PUT", place, 200, json=body)
+    await walk.ask("DELETE", one, 204)
+    await walk.ask("POST", path, 201, json=body)
+    await walk.ask("DELETE", by_uri, 204)
+
+
+async def _walk_prompts(walk: Walk) -> None:
+    path = f"{ACME}/prompts"
+    await walk.ask("POST", f"{path}/validate", 200, json=text_prompt("greet"))
+    made = await walk.ask("POST", path, 201, json=text_prompt("greet"))
+    assert made.headers["location"] == f"/admin/v1{path}/greet"
+    await walk.ask("GET", path, 200)
+    await walk.ask("GET", f"{path}/greet", 200)
+    await walk.ask("PATCH", f"{path}/greet", 200, json={"enabled": True})
+    arguments = [{"name": "who", "required": True}]
+    await walk.ask(
+        "PUT",
+        f"{path}/greet",
+        200,
+        json=prompt("greet", {"kind": "template", "text": "Hi {{ who }}"}, arguments=arguments),
+    )
+    tried = await walk.ask("POST", f"{path}/greet/try", 200, json={"arguments": {"who": "Bo"}})
+    assert tried.json()["result"]["messages"][0]["content"]["text"] == "Hi Bo"
+    await walk.ask("POST", f"{path}/greet/try", 422, json={})
+    await walk.ask("DELETE", f"{path}/greet", 204)
+
+
+async def _walk_profiles(walk: Walk) -> None:
+    path = f"{ACME}/profiles"
+    body: dict[str, Any] = {"name": "small", "include": [{"names": ["fetch"], "families": ["tool"]}]}
+    made = await walk.ask("POST", path, 201, json=body)
+    assert made.json()["counts"] == {"tools": 1, "resources": 0, "resource_templates": 0, "prompts": 0}
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("POST", path, 409, json={"name": "default"})
+    await walk.ask("POST", path, 400, json={"name": "Not A Label"})
+    listed = (await walk.ask("GET", path, 200)).json()["items"]
+    assert [one["name"] for one in listed] == ["default", "small"]
+    assert listed[0]["tools_list_bytes"] > listed[1]["tools_list_bytes"] > listed[1]["estimated_tokens"] > 0
+    assert (await walk.ask("GET", f"{path}/small", 200)).headers["etag"] == made.headers["etag"]
+    tag = {"if-match": made.headers["etag"]}
+    none = await walk.ask("PATCH", f"{path}/small", 200, json={"exclude": [{}]}, headers=tag)
+    assert none.json()["counts"]["tools"] == 0
+    await walk.ask("PATCH", f"{path}/small", 412, json={"exclude": [{}]}, headers=tag)
+    await walk.ask("PUT", f"{path}/small", 200, json={"description": "All."})
+    await walk.ask("PUT", f"{path}/default", 409, json={})
+    key = await walk.ask("POST", f"{ACME}/keys", 201, json={"name": "k", "scopes": ["mcp"], "profile": "small"})
+    await walk.ask("DELETE", f"{path}/small", 409)
+    await walk.ask("POST", f"{ACME}/keys/{key.json()['id']}/revoke", 200)
+    await walk.ask("DELETE", f"{path}/small", 204)
+    await walk.ask("GET", f"{path}/small", 404)
+
+
+async def _walk_webhooks(walk: Walk) -> None:
+    path = f"{ACME}/webhooks"
+    made = await walk.ask("POST", path, 201, json={"name": "cms"})
+    assert made.headers["location"] == f"/admin/v1{path}/cms"
+    await walk.ask("POST", path, 409, json={"name": "cms"})
+    await walk.ask("POST", path, 400, json={"name": "not a name"})
+    listed = await walk.ask("GET", path, 200)
+    shown = await walk.ask("GET", f"{path}/{made.json()['id']}", 200)
+    assert listed.json()["items"] == [shown.json()]
+    assert shown.headers["etag"] == made.headers["etag"]
+    assert made.json()["secret"] not in listed.text + shown.text
+    rotated = await walk.ask("POST", f"{path}/cms/rotate", 200)
+    assert rotated.json()["secret"] != made.json()["secret"]
+    await walk.ask("POST", f"{path}/cms/rotate", 412, headers={"if-match": made.headers["etag"]})
+    await walk.ask("GET", f"{path}/none", 404)
+    await walk.ask("DELETE", f"{path}/cms", 204)
+
+
+async def _walk_watches(walk: Walk, upstream: RecordingUpstream) -> None:
+    path = f"{ACME}/watches"
+    body: dict[str, Any] = {"uri": URI, "url": f"{upstream.url}/x", "credential": "token"}
+    await walk.ask("POST", path, 422, json=body)
+    await walk.ask("POST", f"{ACME}/resources", 201, json=text_resource(URI))
+    made = await walk.ask("POST", path, 201, json=body)
+    one = f"{path}/{made.json()['id']}"
+    assert made.headers["location"] == f"/admin/v1{one}"
+    await walk.ask("POST", path, 409, json=body)
+    await walk.ask("GET", path, 200)
+    found = await walk.ask("GET", f"{path}?uri={quote(URI, safe='')}", 200)
+    assert [item["id"] for item in found.json()["items"]] == [made.json()["id"]]
+    assert (await walk.ask("GET", one, 200)).json()["interval_s"] == 60
+    tag = {"if-match": made.headers["etag"]}
+    changed = await walk.ask("PATCH", one, 200, json={"interval_s": 3600, "credential": None}, headers=tag)
+    assert (changed.json()["interval_s"], changed.json()["credential"]) == (3600, None)
+    await walk.ask("PATCH", one, 412, json={"interval_s": 60}, headers=tag)
+    await walk.ask("PATCH", one, 422, json={"credential": "none"})
+    await walk.ask("DELETE", one, 204)
+    await walk.ask("GET", one, 404)
+    await walk.ask("DELETE", f"{ACME}/resources?uri={quote(URI, safe='')}", 204)
