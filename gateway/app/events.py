@@ -2,34 +2,31 @@
 
 from typing import assert_never
 
+from gateway.app.inside import Inside
 from gateway.bus.bus import Bus
-from gateway.catalog.snapshots import Snapshots
-from gateway.catalog.stored_secrets import StoredSecrets
-from gateway.connections.connections import Connections
-from gateway.domain.events import CatalogMoved, Event, KeyChanged, SessionEnded, TenantRemoved
-from gateway.identity.credentials import Credentials
-from gateway.registry.build import Views
+from gateway.bus.subscriptions import Subscriptions
+from gateway.domain.events import (
+    CatalogMoved,
+    Event,
+    KeyChanged,
+    RequestCancelled,
+    ResourceUpdated,
+    SessionEnded,
+    TenantRemoved,
+)
 
 
 class Events:
     """Delivers events to the parts of this replica; its own at once, so that a caller reads what it wrote."""
 
-    def __init__(
-        self,
-        bus: Bus,
-        *,
-        snapshots: Snapshots,
-        views: Views,
-        secrets: StoredSecrets,
-        credentials: Credentials,
-        connections: Connections,
-    ) -> None:
+    def __init__(self, bus: Bus, inside: Inside, subscriptions: Subscriptions) -> None:
         self._bus = bus
-        self._snapshots = snapshots
-        self._views = views
-        self._secrets = secrets
-        self._credentials = credentials
-        self._connections = connections
+        self._snapshots = inside.snapshots
+        self._views = inside.views
+        self._secrets = inside.secrets
+        self._credentials = inside.credentials
+        self._connections = inside.connections
+        self._subscriptions = subscriptions
 
     async def publish(self, event: Event) -> None:
         """Tell this replica, then all others.
@@ -38,6 +35,8 @@ class Events:
             RedisUnavailable: the others were not told; their revision check will find out.
         """
         self.deliver(event)
+        if isinstance(event, ResourceUpdated):  # sessions find it in their logs, whenever they look
+            await self._subscriptions.tell(event.tenant, event.uri)
         await self._bus.publish(event)
 
     def distrust(self) -> None:
@@ -62,7 +61,9 @@ class Events:
                 self._secrets.forget(event.tenant)
                 self._credentials.forget_tenant(event.tenant)
                 self._connections.forget(event.tenant)
-            case SessionEnded():
-                pass  # the session leases listen to the bus themselves
+            case SessionEnded() | RequestCancelled():
+                pass  # sessions and their requests listen to the bus themselves
+            case ResourceUpdated():
+                pass  # subscriptions listen to the bus themselves
             case _:
                 assert_never(event)

@@ -14,9 +14,13 @@ class Readiness:
         """Have this done when the drain begins, while connections are still open."""
         self._farewells.append(farewell)
 
+    def step_down(self) -> None:
+        """Ask not to be sent requests any more; those that come all the same are served."""
+        self.is_draining = True
+
     def drain(self) -> None:
         """Begin the end; once."""
-        if not self.is_draining:
-            self.is_draining = True
-            for farewell in self._farewells:
-                farewell()
+        self.is_draining = True
+        farewells, self._farewells = self._farewells, []
+        for farewell in farewells:
+            farewell()

@@ -1,28 +1,31 @@
 """One gateway process from start to exit: its servers, its keys, its socket, its signals.
 
-On SIGTERM or SIGINT readiness fails first, calls in flight finish within the drain time, and the process exits with 0.
+On SIGTERM or SIGINT readiness fails first; after the notice time, in which a balancer finds that out, no connection is
+taken any more, calls in flight finish within the drain time, and the process exits with 0.
 """
 
 import asyncio
 import gc
 import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 import uvicorn
 
-from gateway.app.build import Addresses, build_app
+from gateway.app.addresses import open_addresses
+from gateway.app.build import build_app
 from gateway.app.keys import find_keys
+from gateway.app.loading import load_extras
 from gateway.app.readiness import Readiness
-from gateway.embedded.servers import EmbeddedServers
+from gateway.app.registrations import Registrations
+from gateway.app.sockets import Socket
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings
-from gateway.store.migrate import migrate
-from gateway.telemetry import configure_logging
+from gateway.telemetry.logs import configure_logging
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +41,8 @@ class Running:
     embedded: bool
 
 
+_PARTING_S = 3.0
+
 Ready = Callable[[Running], Awaitable[None]]
 
 
@@ -45,17 +50,29 @@ class _Server(uvicorn.Server):
     """uvicorn's server, with a notice when it answers and an exit that is no signal."""
 
     def __init__(
-        self, config: uvicorn.Config, *, on_started: Callable[[], Awaitable[None]], readiness: Readiness
+        self,
+        config: uvicorn.Config,
+        *,
+        on_started: Callable[[], Awaitable[None]],
+        readiness: Readiness,
+        notice_s: float,
     ) -> None:
         super().__init__(config)
         self._on_started = on_started
         self._readiness = readiness
+        self._notice_s = notice_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then tell."""
         await super().startup(sockets)
         if self.started:
             await self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, and let what had to be cancelled say its last words while there still is somebody to hear them."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=_PARTING_S)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -70,14 +87,26 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def _stop(self) -> None:
+        if self._readiness.is_draining:  # told again: do not wait
+            self.force_exit = self.should_exit
+            self._close()
+            return
+        self._readiness.step_down()
+        log.info("draining", notice_s=self._notice_s)
+        if self._notice_s:
+            asyncio.get_running_loop().call_later(self._notice_s, self._close)
+        else:
+            self._close()
+
+    def _close(self) -> None:
         self._readiness.drain()
-        self.force_exit = self.should_exit  # a second signal does not wait
         self.should_exit = True
-        log.info("draining")
 
 
-async def serve(settings: Settings, *, ready: Ready | None = None) -> None:
+async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
     """Serve until told to stop; `ready` is called once the gateway answers.
+
+    Without `code`, what is registered in Python is what the settings name.
 
     Raises:
         BrokenSetting: the configuration does not allow a start.
@@ -85,11 +114,13 @@ async def serve(settings: Settings, *, ready: Ready | None = None) -> None:
         DatabaseUnavailable, RedisUnavailable: a configured server does not answer or is not prepared.
     """
     configure_logging(level=settings.log_level, as_json=settings.log_as_json)
+    settings.check_exposure()
+    code = load_extras(settings) if code is None else code
     listener = _listen(settings)
     keys = find_keys(settings)
     readiness = Readiness()
-    async with _addresses(settings) as addresses:
-        app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
+    async with open_addresses(settings) as addresses:
+        app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness, code=code)
         running = Running(
             url=settings.public_url or f"http://{_shown(settings.host)}:{_port(listener)}",
             operator_key=keys.operator_key,
@@ -108,38 +139,20 @@ async def serve(settings: Settings, *, ready: Ready | None = None) -> None:
         config = uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=Socket,
             lifespan="off",  # opened below, so that what fails there is our error and not an exit of uvicorn's
             access_log=False,
             log_config=None,
             server_header=False,
             date_header=True,
-            proxy_headers=False,
-            timeout_keep_alive=15,
+            proxy_headers=False,  # the edge reads them, from trusted proxies only
+            timeout_keep_alive=75,  # longer than balancers keep theirs, or they send into a connection just closed
             timeout_graceful_shutdown=max(1, round(settings.drain_s)),
         )
-        server = _Server(config, on_started=started, readiness=readiness)
+        server = _Server(config, on_started=started, readiness=readiness, notice_s=settings.notice_s)
         async with app.router.lifespan_context(app):
             await server.serve(sockets=[listener])
     log.info("stopped")
-
-
-@asynccontextmanager
-async def _addresses(settings: Settings) -> AsyncGenerator[Addresses]:
-    """Where PostgreSQL and Redis are; when they are not configured, ours are started and migrated."""
-    async with AsyncExitStack() as stack:
-        database, redis = settings.database_url, settings.redis_url
-        if database is not None and redis is not None:
-            yield Addresses(
-                database_url=database.get_secret_value(), redis_url=redis.get_secret_value(), is_embedded=False
-            )
-            return
-        if database is not None or redis is not None:
-            missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
-            raise BrokenSetting(f"{missing}: set both server URLs, or neither to have both started")
-        urls = await stack.enter_async_context(EmbeddedServers(settings.data_dir))
-        await migrate(urls.migration_database_url)
-        yield Addresses(database_url=urls.database_url, redis_url=urls.redis_url, is_embedded=True)
 
 
 def _listen(settings: Settings) -> socket.socket:

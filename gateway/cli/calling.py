@@ -3,7 +3,6 @@
 import base64
 import binascii
 import json
-import os
 
 import click
 
@@ -14,7 +13,7 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
-from gateway.cli.places import check_key, mcp_url
+from gateway.cli.places import find_key, mcp_url
 from gateway.cli.tables import drop_controls, thousands
 
 
@@ -35,7 +34,7 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
     tenant = chosen("tenant")
     if not tenant:
         raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
-    with Endpoint(mcp_url(chosen_url(), tenant), _find_key()) as endpoint:
+    with Endpoint(mcp_url(chosen_url(), tenant), find_key(chosen("key"))) as endpoint:
         found = endpoint.find(tool)
         given = parse_arguments(arguments, whole=whole, schema=found.get("inputSchema"))
         result = endpoint.call(found, given)
@@ -83,10 +82,3 @@ def _describe_bytes(media_type: str, encoded: object) -> str:
     except binascii.Error:
         return f"[{media_type}, broken base64]"
     return f"[{media_type}, {thousands(size)} bytes; --json shows them]"
-
-
-def _find_key() -> str:
-    key = chosen("key") or os.environ.get("GATEWAY_KEY")
-    if not key:
-        raise Failure("no credential: set GATEWAY_KEY or give --key", Exit.DENIED)
-    return check_key(key)

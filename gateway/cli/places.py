@@ -49,11 +49,23 @@ def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
     Raises:
         Failure: there is none; the message says how to give one.
     """
-    key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_operator_key(url, folder)
+    key = given or os.environ.get("GATEWAY_OPERATOR_KEY") or _read_named_file() or _read_operator_key(url, folder)
     key = key or os.environ.get("GATEWAY_KEY")
     if not key:
         hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
         raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", Exit.DENIED)
+    return check_key(key)
+
+
+def find_key(given: str | None) -> str:
+    """The key for a tenant's MCP URL: given, or the environment's.
+
+    Raises:
+        Failure: there is none.
+    """
+    key = given or os.environ.get("GATEWAY_KEY")
+    if not key:
+        raise Failure("no credential: set GATEWAY_KEY or give --key", Exit.DENIED)
     return check_key(key)
 
 
@@ -67,6 +79,15 @@ def check_key(key: str) -> str:
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise Failure("the key holds characters that no key has", Exit.USAGE)
     return key
+
+
+def _read_named_file() -> str | None:
+    """The key in the file that the environment names, where a container has its secrets."""
+    path = os.environ.get("GATEWAY_OPERATOR_KEY_FILE")
+    try:
+        return Path(path).read_text(encoding="ascii").strip() if path else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"GATEWAY_OPERATOR_KEY_FILE: {path} cannot be read: {error}", Exit.DENIED) from None
 
 
 def _read_operator_key(url: str, folder: Path) -> str | None:

@@ -1,6 +1,7 @@
 """`gateway policy`: what calls of each safety level need, and how much a tenant may use."""
 
 from dataclasses import fields
+from typing import TypedDict, Unpack
 
 import click
 
@@ -13,7 +14,14 @@ from gateway.domain.policy import Decision, Limits, Safety
 
 _LEVELS = tuple(level.value for level in Safety)
 _LIMITS = tuple(field.name for field in fields(Limits))
+_ANY = "any"
 _DECISION = click.Choice([decision.value for decision in Decision])
+
+
+class _Decisions(TypedDict):
+    safe: str | None
+    moderate: str | None
+    dangerous: str | None
 
 
 @click.group()
@@ -34,19 +42,24 @@ def show_policy(desk: Desk) -> None:
 @click.option("--moderate", type=_DECISION, help="What a call that changes something needs.")
 @click.option("--dangerous", type=_DECISION, help="What a call that deletes something needs.")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(_LIMITS)}.")
+@click.option(
+    "--http-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="What declared `http` handlers may call, and nothing else; may be given again; `any` for everything.",
+)
 @at_tenant
-def set_policy(
-    desk: Desk, safe: str | None, moderate: str | None, dangerous: str | None, limits: tuple[str, ...]
-) -> None:
+def set_policy(desk: Desk, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]) -> None:
     """Change what is given; the rest of the policy stays as it is."""
-    given = {"safe": safe, "moderate": moderate, "dangerous": dangerous}
     decisions = {level: decision for level, decision in given.items() if decision is not None}
     changed_limits = parse_limits(limits)
-    if not decisions and not changed_limits:
-        raise Failure("nothing to change: give --safe, --moderate, --dangerous or --limit", Exit.USAGE)
+    reach = _reach(origins)
+    if not decisions and not changed_limits and not reach:
+        raise Failure("nothing to change: give a level, --limit or --http-origin", Exit.USAGE)
     current, tag = desk.admin.get_with_tag(desk.tenant_path("policy"))
     wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
-    wanted |= {**decisions, "limits": as_object(current.get("limits")) | changed_limits}
+    wanted |= {**decisions, **reach, "limits": as_object(current.get("limits")) | changed_limits}
     stored = desk.admin.send("PUT", desk.tenant_path("policy"), wanted, if_match=tag)
     desk.show(stored, lambda: _describe(stored))
 
@@ -66,6 +79,12 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
     return limits
 
 
+def _reach(origins: tuple[str, ...]) -> JsonObject:
+    if _ANY in origins and len(origins) > 1:
+        raise Failure(f"--http-origin {_ANY} stands alone", Exit.USAGE)
+    return {"http_origins": None if _ANY in origins else list(origins)} if origins else {}
+
+
 def _number(text: str, raw: str) -> float | int:
     try:
         return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
@@ -75,4 +94,5 @@ def _number(text: str, raw: str) -> float | int:
 
 def _describe(found: JsonObject) -> str:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
-    return render_pairs(decisions + [(name, text_at(found, "limits", name)) for name in _LIMITS])
+    limits = [(name, text_at(found, "limits", name)) for name in _LIMITS]
+    return render_pairs([*decisions, *limits, ("http origins", text_at(found, "http_origins") or "any")])

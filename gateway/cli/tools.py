@@ -1,58 +1,29 @@
 """`gateway tool`: what a tenant's clients can call."""
 
-import json
-
 import click
 
+from gateway.cli.arguments import parse_arguments
+from gateway.cli.calling import render_result
 from gateway.cli.desk import Desk, at_tenant
-from gateway.cli.fields import JsonObject, text_at
-from gateway.cli.options import limit_option
-from gateway.cli.tables import render_pairs, render_table, shorten
+from gateway.cli.exits import Exit
+from gateway.cli.fields import JsonObject, as_object, pick
+from gateway.cli.primitives import TOOLS, find_place, make_group, render_trial
 
-_DESCRIPTION_WIDTH = 60
-
-
-@click.group()
-def tool() -> None:
-    """List and show the tools a tenant has."""
+tool = make_group(TOOLS)
 
 
-@tool.command("list")
-@limit_option
-@at_tenant
-def list_tools(desk: Desk, limit: int | None) -> None:
-    """List the tools a tenant has, wherever they come from."""
-    items = list(desk.admin.pages(desk.tenant_path("tools"), limit=limit))
-    rows = [(text_at(item, "name"), text_at(item, "safety"), origin_of(item), _summary(item)) for item in items]
-    desk.show(items, lambda: render_table(("name", "safety", "from", "description"), rows))
-
-
-@tool.command("show")
+@tool.command("try")
 @click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @at_tenant
-def show_tool(desk: Desk, name: str) -> None:
-    """Show one tool with its definition, as clients see it."""
-    found = desk.admin.get(desk.tenant_path("tools", name))
-    desk.show(found, lambda: _describe(found))
-
-
-def origin_of(item: JsonObject) -> str:
-    """Where it comes from, with the source's name where it has one."""
-    source = text_at(item, "source")
-    return ":".join(part for part in (text_at(item, "origin"), source) if part)
-
-
-def _summary(item: JsonObject) -> str:
-    return shorten(text_at(item, "definition", "description"), _DESCRIPTION_WIDTH)
-
-
-def _describe(found: JsonObject) -> str:
-    pairs = [
-        ("name", text_at(found, "name")),
-        ("from", origin_of(found)),
-        ("operation", text_at(found, "operation")),
-        ("safety", text_at(found, "safety")),
-        ("because", text_at(found, "safety_reasons")),
-    ]
-    definition = json.dumps(found.get("definition"), indent=2, ensure_ascii=False)
-    return f"{render_pairs(pairs)}\n\n{definition}"
+def try_tool(desk: Desk, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
+    """Call tool NAME as an admin, and show what was sent and what came back."""
+    place = find_place(desk, TOOLS, name)
+    schema = pick(desk.admin.get(place), "definition", "inputSchema")
+    given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
+    answer = desk.admin.send("POST", f"{place}/try", given)
+    result = as_object(answer.get("result"))
+    desk.show(answer, lambda: render_trial(answer, render_result(result)))
+    if result.get("isError") is True:
+        click.get_current_context().exit(Exit.FAILED)

@@ -1,9 +1,15 @@
-"""`gateway audit`: what was done in a tenant, by whom, with what outcome."""
+"""`gateway audit`: what was done in a tenant, by whom, with what outcome, and whether the trail is whole."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from gateway.cli.desk import Desk, at_tenant
-from gateway.cli.fields import text_at
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_object, as_objects, is_object, number_at, text_at
 from gateway.cli.tables import render_table
 
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
@@ -11,7 +17,7 @@ _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlati
 
 @click.group()
 def audit() -> None:
-    """Read a tenant's audit trail."""
+    """Read and verify a tenant's audit trail."""
 
 
 @audit.command("list")
@@ -22,3 +28,83 @@ def list_entries(desk: Desk, limit: int) -> None:
     items = list(desk.admin.pages(desk.tenant_path("audit"), limit=limit))
     rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
     desk.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
+
+
+@audit.command("verify")
+@click.option(
+    "--since",
+    "earlier",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What an earlier run printed with --json: entries that were there then must still be.",
+)
+@at_tenant
+def verify_audit(desk: Desk, earlier: Path | None) -> None:
+    """Verify that no entry was changed, put in or taken out; the exit code is 1 when one was.
+
+    Entries cut off at the very end of a chain of calls can be missed only against an earlier result: keep one outside
+    the database, and give it with --since.
+    """
+    found = desk.admin.get(desk.tenant_path("audit", "verify"))
+    if earlier is not None:
+        found = _with_earlier(found, _read_earlier(earlier))
+    desk.show(found, lambda: _render_verified(found))
+    if found.get("ok") is not True:
+        click.get_current_context().exit(Exit.FAILED)
+
+
+def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
+    """The chains of an earlier result, by writer."""
+    try:
+        kept: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        kept = None
+    if not is_object(kept) or not isinstance(kept.get("writers"), list):
+        raise Failure(f"{path} is not what `gateway audit verify --json` prints", Exit.USAGE)
+    return {text_at(chain, "writer"): chain for chain in as_objects(kept["writers"])}
+
+
+def _with_earlier(found: JsonObject, earlier: Mapping[str, JsonObject]) -> JsonObject:
+    """The result, with a fault wherever a chain is shorter than it was, or other than it was at the same length."""
+    writers = as_objects(found.get("writers"))
+    absent: list[JsonObject] = [
+        {"writer": writer, "entries": 0, "first": 0, "last": 0, "head": "", "ok": True, "faults": 0, "fault": None}
+        for writer in earlier.keys() - {text_at(chain, "writer") for chain in writers}
+    ]
+    compared = [_compare(chain, earlier.get(text_at(chain, "writer"))) for chain in [*writers, *absent]]
+    return {**found, "ok": all(chain.get("ok") is True for chain in compared), "writers": compared}
+
+
+def _compare(chain: JsonObject, before: JsonObject | None) -> JsonObject:
+    if before is None:
+        return chain
+    now, then = number_at(chain, "last"), number_at(before, "last")
+    if now < then:
+        kind = "shortened"
+    elif now == then and chain.get("head") != before.get("head"):
+        kind = "changed"
+    else:
+        return chain
+    fault = as_object(chain.get("fault")) or {"kind": kind, "number": then, "entry": None}
+    return {**chain, "ok": False, "faults": number_at(chain, "faults") + 1, "fault": fault}
+
+
+def _render_verified(found: JsonObject) -> str:
+    chains = as_objects(found.get("writers"))
+    bad = [chain for chain in chains if chain.get("ok") is not True]
+    said = f"{number_at(found, 'entries')} entries of {len(chains)} writers"
+    if not bad:
+        return f"ok: {said}, each follows from the one before"
+    rows = [_row(chain) for chain in bad]
+    return f"NOT ok: {said}\n\n{render_table(('writer', 'entries', 'faults', 'first fault', 'number', 'entry'), rows)}"
+
+
+def _row(chain: JsonObject) -> list[str]:
+    fault = as_object(chain.get("fault"))
+    counted = (str(number_at(chain, name)) for name in ("entries", "faults"))
+    return [
+        text_at(chain, "writer"),
+        *counted,
+        text_at(fault, "kind"),
+        text_at(fault, "number"),
+        text_at(fault, "entry"),
+    ]

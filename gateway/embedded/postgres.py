@@ -17,6 +17,7 @@ from gateway.embedded.child import Child
 from gateway.embedded.folders import Folders, make_folder
 from gateway.embedded.leftovers import end_leftovers
 from gateway.embedded.programs import postgres_programs
+from gateway.embedded.watch import Watched
 from gateway.errors import EmbeddedServerFailed
 
 OWNER = "gateway_owner"
@@ -42,14 +43,13 @@ _SETTINGS = {
 
 
 @asynccontextmanager
-async def running_postgres(folders: Folders) -> AsyncGenerator[None]:
+async def running_postgres(folders: Folders) -> AsyncGenerator[Watched]:
     """PostgreSQL with the gateway's roles and database, for as long as the block runs.
 
     Raises:
         EmbeddedServerFailed: it did not come up.
     """
     programs = await to_thread.run_sync(postgres_programs, folders.account, folders.root.parent / "programs")
-    await end_leftovers("postgres", folders.postgres, folders.postgres / "postmaster.pid", _STOP)
     if not folders.postgres.exists():
         await _create(programs, folders)
     _check_version(folders.postgres)
@@ -58,10 +58,15 @@ async def running_postgres(folders: Folders) -> AsyncGenerator[None]:
         command += [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         server = _child("postgres", command, folders)
         server.inherited = (*data.descriptors, *sockets.descriptors)
-        server.start()
-        try:
+
+        async def start() -> None:
+            await _end_leftovers(folders.postgres)  # also what a server of ours that was killed has left
+            server.start()
             await _prepare(server, folders.sockets)
-            yield
+
+        try:
+            await start()
+            yield Watched(child=server, revive=start)
         finally:
             await server.stop()
 
@@ -70,7 +75,7 @@ async def _create(programs: Path, folders: Folders) -> None:
     """Make the data folder under another name and rename it when it is whole."""
     fresh = folders.root / "postgres.new"
     if fresh.exists():
-        await end_leftovers("postgres", fresh, fresh / "postmaster.pid", _STOP)
+        await _end_leftovers(fresh)
         await to_thread.run_sync(shutil.rmtree, fresh)
     make_folder(fresh, folders.account)
     with _reachable(fresh, folders) as data:
@@ -84,6 +89,10 @@ async def _create(programs: Path, folders: Folders) -> None:
         finally:
             await child.stop()
     fresh.rename(folders.postgres)
+
+
+async def _end_leftovers(data: Path) -> None:
+    await end_leftovers("postgres", data, data / "postmaster.pid", _STOP)
 
 
 def _check_version(data: Path) -> None:

@@ -12,6 +12,7 @@ from gateway.embedded.child import Child
 from gateway.embedded.folders import Folders
 from gateway.embedded.leftovers import end_leftovers
 from gateway.embedded.programs import redis_program
+from gateway.embedded.watch import Watched
 from gateway.errors import EmbeddedServerFailed
 
 _STOP = (signal.SIGTERM,)
@@ -24,7 +25,7 @@ def socket_path(folders: Folders) -> Path:
 
 
 @asynccontextmanager
-async def running_redis(folders: Folders) -> AsyncGenerator[None]:
+async def running_redis(folders: Folders) -> AsyncGenerator[Watched]:
     """Redis, for as long as the block runs.
 
     Raises:
@@ -38,10 +39,14 @@ async def running_redis(folders: Folders) -> AsyncGenerator[None]:
     command += ["--dir", folders.redis, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
     command += ["--daemonize", "no", "--pidfile", pid_file]
     server = Child(name="redis-server", command=command, log=folders.log("redis"), stop_signals=_STOP)
-    server.start()
-    try:
+
+    async def start() -> None:
+        server.start()
         await _until_ready(server, socket)
-        yield
+
+    try:
+        await start()
+        yield Watched(child=server, revive=start)
     finally:
         await server.stop()
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from gateway.embedded.folders import Folders, claim
 from gateway.embedded.postgres import APP, DATABASE, OWNER, running_postgres
 from gateway.embedded.redis import running_redis, socket_path
+from gateway.embedded.watch import watching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +24,12 @@ class EmbeddedUrls:
 class EmbeddedServers:
     """PostgreSQL and Redis on unix sockets below a data directory, kept between starts and ended with us.
 
-    Open it from the main thread: on Linux the servers end with the thread that started them.
+    Open it from the main thread: on Linux the servers end with the thread that started them. One that ends by itself
+    is started again.
 
     Raises:
-        EmbeddedServerFailed: on opening, when a server does not come up or another gateway uses the directory.
+        EmbeddedServerFailed: on opening, when a server does not come up or another gateway uses the directory; later,
+            with the block cancelled, when one ends and does not come up again.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -36,15 +39,17 @@ class EmbeddedServers:
     async def __aenter__(self) -> EmbeddedUrls:
         async with AsyncExitStack() as stack:
             folders = stack.enter_context(claim(self._data_dir))
-            await stack.enter_async_context(running_redis(folders))
-            await stack.enter_async_context(running_postgres(folders))
+            servers = [
+                await stack.enter_async_context(running(folders)) for running in (running_redis, running_postgres)
+            ]
+            await stack.enter_async_context(watching(servers))
             self._stack = stack.pop_all()
         return _urls(folders)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        await self._stack.__aexit__(kind, error, trace)
 
 
 def _urls(folders: Folders) -> EmbeddedUrls:

@@ -46,13 +46,20 @@ def test_a_broken_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, v
 def test_a_public_address_needs_keys_of_its_own() -> None:
     """Ours: no default secret ever protects a reachable gateway (TEN-5)."""
     with pytest.raises(BrokenSetting, match="GATEWAY_SECRET_KEYS and GATEWAY_OPERATOR_KEY"):
-        load_settings(host="0.0.0.0")
+        load_settings(host="0.0.0.0").check_exposure()
 
 
 def test_a_configured_database_needs_configured_secret_keys() -> None:
     """Ours: replicas that share a database share the keys that seal its secrets."""
     with pytest.raises(BrokenSetting, match="GATEWAY_SECRET_KEYS"):
-        load_settings(database_url="postgresql://x/y", redis_url="redis://x")
+        load_settings(database_url="postgresql://x/y", redis_url="redis://x").check_exposure()
+
+
+def test_what_does_not_serve_needs_no_keys() -> None:
+    """Ours: `gateway migrate` runs where the keys are not, also in an image that would listen everywhere."""
+    settings = load_settings(host="0.0.0.0", database_url="postgresql://x/y")
+
+    assert settings.secret_keys == ()
 
 
 def test_fewer_than_forty_settings() -> None:

@@ -1,0 +1,1 @@
+"""An example package of primitives in Python."""

@@ -1,0 +1,166 @@
+"""The almanac as primitives: each a definition, a function, and how much harm it can do."""
+
+import json as json_text
+from dataclasses import asdict, dataclass
+from datetime import date
+
+from gateway.embed import (
+    Completing,
+    Contents,
+    Context,
+    ExtraPrompt,
+    ExtraResource,
+    ExtraResourceTemplate,
+    ExtraTool,
+    Messages,
+    ObjectSchema,
+    Result,
+    error,
+    success,
+)
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+
+
+DATE: ObjectSchema = {
+    "type": "object",
+    "properties": {"date": {"type": "string", "format": "date", "description": "Such as 2026-07-28."}},
+    "required": ["date"],
+    "additionalProperties": False,
+}
+SPAN: ObjectSchema = {
+    "type": "object",
+    "properties": {"start": {"type": "string", "format": "date"}, "end": {"type": "string", "format": "date"}},
+    "required": ["start", "end"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """One month of the year; February as it mostly is."""
+
+    name: str
+    number: int
+    days: int
+
+
+def weekday_of(day: date) -> str:
+    """The day of the week."""
+    return WEEKDAYS[day.weekday()]
+
+
+def month_named(name: str) -> Month | None:
+    """The month of this name; None when there is none."""
+    if name not in MONTHS:
+        return None
+    number = MONTHS.index(name) + 1
+    following = date(2023 + number // 12, number % 12 + 1, 1)
+    return Month(name, number, (following - date(2023, number, 1)).days)
+
+
+def tell_weekday(context: Context) -> Result:
+    """A plain function: it runs in a thread."""
+    return success({"weekday": weekday_of(date.fromisoformat(context.arguments["date"]))})
+
+
+async def count_days(context: Context) -> Result:
+    """An async function, which calls another tool through all its gates and says how far it is."""
+    start, end = (date.fromisoformat(context.arguments[name]) for name in ("start", "end"))
+    if end < start:
+        return error("END_BEFORE_START", "The end is before the start.", {"start": str(start), "end": str(end)})
+    await context.progress(1, 2, "counted")
+    told = await context.invoke("weekday_of", {"date": str(end)})
+    await context.progress(2, 2, "looked up")
+    return success({"days": (end - start).days, "ends_on": told["structuredContent"]["weekday"]})
+
+
+def list_months(_: Context) -> str:
+    """A resource may be text, in the MIME type of its definition."""
+    return json_text.dumps(MONTHS)
+
+
+def show_month(context: Context) -> Contents:
+    """The variables of a template are in `context.arguments`."""
+    month = month_named(context.arguments["name"])
+    text = json_text.dumps(None if month is None else asdict(month))
+    return Contents(contents=({"uri": context.uri, "mimeType": "application/json", "text": text},))
+
+
+def suggest_months(completing: Completing) -> list[str]:
+    """The months that begin as what was typed."""
+    return [name for name in MONTHS if name.startswith(completing.value.lower())]
+
+
+def plan_week(context: Context) -> Messages:
+    """A prompt of one message."""
+    first = context.arguments.get("first_day", WEEKDAYS[0])
+    text = f"Plan a week that begins on {first}. Ask weekday_of before you name a date."
+    return Messages(messages=({"role": "user", "content": {"type": "text", "text": text}},))
+
+
+def suggest_weekdays(completing: Completing) -> list[str]:
+    """The days that begin as what was typed."""
+    return [day for day in WEEKDAYS if day.lower().startswith(completing.value.lower())]
+
+
+TOOLS = (
+    ExtraTool(
+        definition={
+            "name": "weekday_of",
+            "description": "Tells the day of the week of a date.",
+            "inputSchema": DATE,
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        },
+        handler=tell_weekday,
+        safety="safe",
+    ),
+    ExtraTool(
+        definition={
+            "name": "days_between",
+            "description": "Counts the days from one date to another, and tells on which weekday the last one is.",
+            "inputSchema": SPAN,
+        },
+        handler=count_days,
+        safety="safe",
+    ),
+)
+RESOURCES = (
+    ExtraResource(
+        definition={"uri": "almanac://months", "name": "months", "mimeType": "application/json"},
+        handler=list_months,
+        safety="safe",
+    ),
+    ExtraResourceTemplate(
+        definition={"uriTemplate": "almanac://months/{name}", "name": "month", "mimeType": "application/json"},
+        handler=show_month,
+        complete=suggest_months,
+        safety="safe",
+    ),
+)
+PROMPTS = (
+    ExtraPrompt(
+        definition={
+            "name": "plan_week",
+            "description": "Plans a week.",
+            "arguments": [{"name": "first_day", "description": "The weekday on which it begins."}],
+        },
+        handler=plan_week,
+        complete=suggest_weekdays,
+        safety="safe",
+    ),
+)

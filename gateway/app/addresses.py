@@ -1,0 +1,39 @@
+"""Where PostgreSQL and Redis are: configured, or started here for as long as the gateway runs."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import BrokenSetting
+from gateway.settings import Settings
+from gateway.store.migrate import migrate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """The URLs of both servers, and whether they are ours."""
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    is_embedded: bool
+
+
+@asynccontextmanager
+async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
+    """The configured servers; when they are not configured, ours are started and migrated.
+
+    Raises:
+        BrokenSetting: one of the two is configured.
+        EmbeddedServerFailed: a server of ours did not come up.
+    """
+    database, redis = settings.database_url, settings.redis_url
+    if database is not None and redis is not None:
+        yield Addresses(database_url=database.get_secret_value(), redis_url=redis.get_secret_value(), is_embedded=False)
+        return
+    if database is not None or redis is not None:
+        missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
+        raise BrokenSetting(f"{missing}: set both server URLs, or neither to have both started")
+    async with EmbeddedServers(settings.data_dir) as urls:
+        await migrate(urls.migration_database_url)
+        yield Addresses(database_url=urls.database_url, redis_url=urls.redis_url, is_embedded=True)

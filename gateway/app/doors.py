@@ -1,0 +1,63 @@
+"""What leads out of the process: PostgreSQL, Redis and upstreams, and the sealer that keeps secrets closed in them."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from gateway.app.keys import Keys
+from gateway.app.tracing import find_traces
+from gateway.bus.bus import Bus
+from gateway.bus.overflow import Overflow
+from gateway.settings import Settings
+from gateway.store.audit_overflow import AuditDrain
+from gateway.store.audit_writer import AuditWriter
+from gateway.store.engine import Store
+from gateway.store.sealing import Sealer
+from gateway.telemetry.traces import Traces
+from gateway.upstream.pool import Upstream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """The parts that hold connections to something else."""
+
+    store: Store
+    sealer: Sealer
+    bus: Bus
+    upstream: Upstream
+    audit: AuditWriter
+    drain: AuditDrain
+    traces: Traces | None = None
+    """Where spans are exported."""
+
+    @property
+    def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
+        """What is opened, in this order."""
+        traces = () if self.traces is None else (self.traces,)
+        return (*traces, self.store, self.bus, self.upstream, self.audit, self.drain)
+
+    async def check(self) -> None:
+        """Refuse to go on without a database and a Redis that can be used.
+
+        Raises:
+            DatabaseUnavailable, RedisUnavailable: one of them cannot.
+        """
+        await self.store.check()
+        await self.bus.check()
+
+
+def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url: str) -> Doors:
+    """The doors of a replica, all closed yet."""
+    sealer = Sealer(keys.secret_keys)
+    traces = find_traces(settings)
+    bus, chain_key = Bus(redis_url, secret=sealer.derive("bus")), sealer.derive("audit")
+    overflow = Overflow(bus, secret=sealer.derive("audit overflow"))
+    return Doors(
+        store=Store(database_url, pool_size=settings.database_pool),
+        sealer=sealer,
+        bus=bus,
+        upstream=Upstream(egress_allow=settings.egress_allow, traces=traces),
+        audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow),
+        drain=AuditDrain(database_url, overflow, chain_key=chain_key),
+        traces=traces,
+    )

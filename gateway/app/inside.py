@@ -1,0 +1,64 @@
+"""What a call goes through between the faces and the doors: credentials, snapshots, connections, stations."""
+
+from dataclasses import dataclass
+
+from gateway.app.doors import Doors
+from gateway.app.keys import Keys
+from gateway.app.registrations import Registrations
+from gateway.app.stored_keys import StoredKeys
+from gateway.bus.buckets import Buckets
+from gateway.bus.leftovers import Leftovers
+from gateway.bus.tokens import SharedTokens
+from gateway.calls.run import Calls
+from gateway.calls.shape import Shaper
+from gateway.catalog.outlines import Outlines
+from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.connections.connections import Connections
+from gateway.definitions.validators import Validators
+from gateway.handlers.bind import Binder
+from gateway.handlers.query import Queries
+from gateway.identity.credentials import Credentials
+from gateway.registry.build import Views
+from gateway.registry.cursors import Cursors
+from gateway.telemetry.metrics import Metrics
+from gateway.upstream.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """The parts that hold what this replica knows of its tenants."""
+
+    snapshots: Snapshots
+    secrets: StoredSecrets
+    views: Views
+    credentials: Credentials
+    connections: Connections
+    calls: Calls
+    limiter: Buckets
+    leftovers: Leftovers
+
+
+def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics) -> Inside:
+    """The inside of a replica, which knows nothing yet."""
+    snapshots = Snapshots(doors.store, code=code)
+    secrets = StoredSecrets(doors.store, doors.sealer)
+    tokens = Tokens(doors.upstream, SharedTokens(doors.bus, secret=doors.sealer.derive("access tokens")))
+    cursors = Cursors(doors.sealer.derive("cursors"))
+    queries = Queries(Outlines(doors.store), cursors)
+    views = Views(Binder(doors.upstream, secrets, Validators(), code, tokens, queries), code=code)
+    credentials = Credentials(
+        StoredKeys(doors.store), peppers=doors.sealer.derive_all("pepper"), operator_key=keys.operator_key
+    )
+    leftovers = Leftovers(doors.bus)
+    limiter = Buckets(doors.bus)
+    return Inside(
+        snapshots=snapshots,
+        secrets=secrets,
+        views=views,
+        credentials=credentials,
+        connections=Connections(snapshots, views, cursors, still_valid=credentials.still_valid),
+        calls=Calls(limiter, doors.audit, Shaper(leftovers), metrics),
+        limiter=limiter,
+        leftovers=leftovers,
+    )

@@ -1,0 +1,36 @@
+"""Which part is asked for which number when Prometheus asks."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from gateway.app.readiness import Readiness
+from gateway.bus.bus import Bus
+from gateway.bus.sessions import Sessions
+from gateway.catalog.snapshots import Snapshots
+from gateway.store.audit_writer import AuditWriter
+from gateway.telemetry.metrics import Metrics
+
+
+def make_metrics() -> Metrics:
+    """The numbers of this replica, which the parts that count are given."""
+    return Metrics(version=_version())
+
+
+def follow(
+    metrics: Metrics, *, bus: Bus, audit: AuditWriter, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
+) -> None:
+    """Read from the parts what they keep for themselves."""
+    metrics.draining.follow(lambda: readiness.is_draining)
+    metrics.events_live.follow(lambda: bus.is_live)
+    metrics.event_lag.follow(lambda: bus.lag_s)
+    metrics.snapshots.follow(lambda: snapshots.loaded)
+    metrics.sessions.follow(lambda: len(sessions))
+    metrics.audit_waiting.follow(lambda: audit.waiting)
+    metrics.audit_entries.follow(lambda: audit.written)
+    metrics.audit_failures.follow(lambda: audit.failed)
+
+
+def _version() -> str:
+    try:
+        return version("gateway")
+    except PackageNotFoundError:
+        return "source"

@@ -1,0 +1,42 @@
+"""Whether spans are exported: where a collector is named in the environment and the extra `traces` is installed."""
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, cast
+
+import structlog
+
+from gateway.protocol.identity import VERSION
+from gateway.settings import Settings
+from gateway.telemetry.traces import Exporting, Traces
+
+log = structlog.get_logger(__name__)
+
+_COLLECTORS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_EXPORTER: Final = "gateway.telemetry.otlp"
+
+
+def find_traces(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, exporter: str = _EXPORTER
+) -> Traces | None:
+    """What makes spans, not open yet; None where nobody wants them."""
+    if not _is_wanted(environ):
+        return None
+    try:
+        module = importlib.import_module(exporter)
+    except ImportError:
+        log.warning("traces_not_exported", mend="install gateway[traces], or unset OTEL_EXPORTER_OTLP_ENDPOINT")
+        return None
+    start = cast("Callable[[str], Exporting]", module.Export)
+    return Traces(partial(start, VERSION), is_joining=settings.trace_join, is_forwarding=settings.trace_forward)
+
+
+def _is_wanted(environ: Mapping[str, str]) -> bool:
+    """Whether a collector is named, and nothing says that there is to be no export after all."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    if environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none":
+        return False
+    return any(environ.get(name, "").strip() for name in _COLLECTORS)

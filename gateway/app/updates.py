@@ -1,0 +1,27 @@
+"""How the gateway hears that a resource changed, beside the admin API: webhooks that come in, URLs it looks at."""
+
+from gateway.app.doors import Doors
+from gateway.app.inside import Inside
+from gateway.bus.backing import Backing
+from gateway.catalog import watches
+from gateway.catalog.catalog import Catalog
+from gateway.catalog.webhooks import Once
+from gateway.domain.identifiers import TenantId
+from gateway.web.webhooks import Hooks
+from gateway.work.rounds import Rounds
+from gateway.work.watches import Watching
+
+
+def build_hooks(catalog: Catalog, inside: Inside, backing: Backing) -> Hooks:
+    """What stands at the URLs of webhooks."""
+
+    async def use(tenant: TenantId, named: str, for_s: int) -> bool:
+        return await backing.nonces.use(tenant, named, for_s=for_s)
+
+    return Hooks(catalog, inside.limiter, Once(use=use, free=backing.nonces.free))
+
+
+def build_rounds(doors: Doors, catalog: Catalog, inside: Inside) -> Rounds:
+    """The work that nobody asks for."""
+    watching = Watching(catalog=catalog, named=inside.secrets.named)
+    return Rounds(doors.store, {watches.KIND: watching.perform})

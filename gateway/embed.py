@@ -1,0 +1,329 @@
+"""The Python API: a gateway inside a program of yours, with tools, resources and prompts that are your functions."""
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+import anyio
+
+from gateway.app.extras import (
+    Extra,
+    ExtraPrompt,
+    ExtraResource,
+    ExtraResourceTemplate,
+    ExtraTool,
+    Level,
+    raw_of,
+    register,
+)
+from gateway.app.hosted import Hosted
+from gateway.app.loading import extras_of, load_extras
+from gateway.app.serve import Ready, Running, serve
+from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
+from gateway.definitions.prompts import PromptDefinition
+from gateway.definitions.registry import ToolRegistry
+from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDefinition
+from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
+from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.errors import (
+    DefinitionInvalid,
+    DuplicateToolError,
+    Fault,
+    NameTaken,
+    PromptValidationError,
+    ResourceValidationError,
+    ToolValidationError,
+)
+from gateway.handlers.answers import audio, embed, error, image, json, success, text
+from gateway.handlers.context import Context
+from gateway.handlers.functions import (
+    Completing,
+    CompletionFunction,
+    ObjectSchema,
+    PromptFunction,
+    ResourceFunction,
+    ToolFunction,
+)
+from gateway.settings import Settings, load_settings
+
+__all__ = (
+    "Completing",
+    "CompletionFunction",
+    "Completions",
+    "Contents",
+    "Context",
+    "DefinitionInvalid",
+    "DuplicateToolError",
+    "ExtraPrompt",
+    "ExtraResource",
+    "ExtraResourceTemplate",
+    "ExtraTool",
+    "Family",
+    "Gateway",
+    "Messages",
+    "NameTaken",
+    "ObjectSchema",
+    "PromptDefinition",
+    "PromptFunction",
+    "PromptShape",
+    "PromptValidationError",
+    "ResourceDefinition",
+    "ResourceFunction",
+    "ResourceShape",
+    "ResourceTemplateDefinition",
+    "ResourceValidationError",
+    "Result",
+    "Running",
+    "Safety",
+    "Settings",
+    "TemplateShape",
+    "ToolDefinition",
+    "ToolFunction",
+    "ToolRegistry",
+    "ToolShape",
+    "ToolValidationError",
+    "audio",
+    "embed",
+    "error",
+    "image",
+    "json",
+    "load_settings",
+    "success",
+    "text",
+    "validate_tool_definition",
+)
+
+_Tool = TypeVar("_Tool", bound=ToolFunction)
+_Resource = TypeVar("_Resource", bound=ResourceFunction)
+_Prompt = TypeVar("_Prompt", bound=PromptFunction)
+
+
+class Gateway:
+    """A gateway and what is registered with it; registering goes on while it serves, and open connections follow.
+
+    Without settings, those of the environment count. What the settings name as extras is registered first, then the
+    registry's tools, then the extras that are given here; a name that is taken ends the start. What is added to the
+    registry later is seen by the next `asgi` or `serve`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        registry: ToolRegistry | None = None,
+        extra_tools: Iterable[ExtraTool] = (),
+        extra_resources: Iterable[ExtraResource | ExtraResourceTemplate] = (),
+        extra_prompts: Iterable[ExtraPrompt] = (),
+    ) -> None:
+        self.settings = load_settings() if settings is None else settings
+        self._code = load_extras(self.settings)
+        self._registry = ToolRegistry() if registry is None else registry
+        self._served: set[str] = set()
+        self._adopt_registry()
+        for extra in (*extra_tools, *extra_resources, *extra_prompts):
+            self._register(extra)
+
+    def register_tool(
+        self,
+        name: str,
+        definition: ToolDefinition | ToolShape,
+        handler: ToolFunction,
+        *,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> None:
+        """Add a tool, for all tenants or for those of these slugs.
+
+        Raises:
+            ToolValidationError: the definition breaks the contract, or names another tool.
+            DuplicateToolError: a tool of this name is registered already; it stays as it is.
+        """
+        named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
+        self._register(ExtraTool(definition=named, handler=handler, safety=safety, tenants=tenants))
+
+    def register_resource(
+        self,
+        uri: str,
+        definition: ResourceDefinition | ResourceShape,
+        handler: ResourceFunction,
+        *,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> None:
+        """Add a resource at one URI.
+
+        Raises:
+            ResourceValidationError: the definition breaks the contract, or has another URI.
+            NameTaken: a resource at this URI is registered already; it stays as it is.
+        """
+        named = cast(ResourceShape, _named("uri", uri, definition, ResourceValidationError))
+        self._register(ExtraResource(definition=named, handler=handler, safety=safety, tenants=tenants))
+
+    def register_resource_template(
+        self,
+        uri_template: str,
+        definition: ResourceTemplateDefinition | TemplateShape,
+        handler: ResourceFunction,
+        *,
+        complete: CompletionFunction | None = None,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> None:
+        """Add resources at all URIs that a template makes; the handler finds its variables in `context.arguments`.
+
+        Raises:
+            ResourceValidationError: the definition breaks the contract, or has another template.
+            NameTaken: this template is registered already; it stays as it is.
+        """
+        named = cast(TemplateShape, _named("uriTemplate", uri_template, definition, ResourceValidationError))
+        self._register(
+            ExtraResourceTemplate(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
+        )
+
+    def register_prompt(
+        self,
+        name: str,
+        definition: PromptDefinition | PromptShape,
+        handler: PromptFunction,
+        *,
+        complete: CompletionFunction | None = None,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> None:
+        """Add a prompt.
+
+        Raises:
+            PromptValidationError: the definition breaks the contract, or names another prompt.
+            NameTaken: a prompt of this name is registered already; it stays as it is.
+        """
+        named = cast(PromptShape, _named("name", name, definition, PromptValidationError))
+        self._register(
+            ExtraPrompt(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
+        )
+
+    def tool(
+        self,
+        name: str,
+        definition: ToolDefinition | ToolShape,
+        *,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> Callable[[_Tool], _Tool]:
+        """Add the function below as a tool; see `register_tool`."""
+
+        def decorate(handler: _Tool) -> _Tool:
+            self.register_tool(name, definition, handler, safety=safety, tenants=tenants)
+            return handler
+
+        return decorate
+
+    def resource(
+        self,
+        uri: str,
+        definition: ResourceDefinition | ResourceShape,
+        *,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> Callable[[_Resource], _Resource]:
+        """Add the function below as a resource; see `register_resource`."""
+
+        def decorate(handler: _Resource) -> _Resource:
+            self.register_resource(uri, definition, handler, safety=safety, tenants=tenants)
+            return handler
+
+        return decorate
+
+    def resource_template(
+        self,
+        uri_template: str,
+        definition: ResourceTemplateDefinition | TemplateShape,
+        *,
+        complete: CompletionFunction | None = None,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> Callable[[_Resource], _Resource]:
+        """Add the function below as a resource template; see `register_resource_template`."""
+
+        def decorate(handler: _Resource) -> _Resource:
+            self.register_resource_template(
+                uri_template, definition, handler, complete=complete, safety=safety, tenants=tenants
+            )
+            return handler
+
+        return decorate
+
+    def prompt(
+        self,
+        name: str,
+        definition: PromptDefinition | PromptShape,
+        *,
+        complete: CompletionFunction | None = None,
+        safety: Level | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> Callable[[_Prompt], _Prompt]:
+        """Add the function below as a prompt; see `register_prompt`."""
+
+        def decorate(handler: _Prompt) -> _Prompt:
+            self.register_prompt(name, definition, handler, complete=complete, safety=safety, tenants=tenants)
+            return handler
+
+        return decorate
+
+    def unregister(self, name: str, *, family: Family | None = None) -> None:
+        """Take out the tool or prompt of this name, the resource at this URI, the resource template of this text.
+
+        Raises:
+            NotFound: nothing registered here has it.
+            Conflict: primitives of several families have it, and `family` does not say which is meant.
+        """
+        self._code.remove(name, family)
+
+    def asgi(self) -> Hosted:
+        """The gateway as an application for a server of yours, which must send lifespan events."""
+        self._adopt_registry()
+        return Hosted(self.settings, self._code)
+
+    async def serve(self, *, ready: Ready | None = None) -> None:
+        """Serve on the configured host and port until SIGTERM or SIGINT; `ready` is called once the gateway answers.
+
+        Raises:
+            BrokenSetting: the configuration does not allow a start.
+            EmbeddedServerFailed, DatabaseUnavailable, RedisUnavailable: a server does not do its part.
+        """
+        self._adopt_registry()
+        await serve(self.settings, ready=ready, code=self._code)
+
+    def run(self) -> None:
+        """Serve from a program that has no event loop yet; see `serve`."""
+        anyio.run(self.serve, backend_options={"use_uvloop": sys.platform != "win32"})
+
+    def _adopt_registry(self) -> None:
+        """Register what has been added to the registry since the last time."""
+        for extra in extras_of(self._registry):
+            name = cast(ToolDefinition, extra.definition).name
+            if name not in self._served:
+                self._register(extra)
+                self._served.add(name)
+
+    def _register(self, extra: Extra) -> None:
+        self._code.add(register(extra))
+
+
+def _named(
+    field: str,
+    name: str,
+    definition: object,
+    invalid: type[DefinitionInvalid],
+) -> dict[str, Any]:
+    """The definition with the name that it is registered under, which it may say itself but not otherwise."""
+    raw = raw_of(definition)
+    if not isinstance(raw, Mapping):
+        said = "the definition must be an object"
+        raise invalid(said, faults=[Fault(pointer="", reason=said)])
+    members = cast(Mapping[str, Any], raw)
+    if members.get(field, name) != name:
+        said = f"{field}: the definition says {members[field]!r}, it is registered as {name!r}"
+        raise invalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+    return {**members, field: name}

@@ -1,0 +1,82 @@
+"""Secrets that stand in files, where containers have them."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.failures import Failure
+from gateway.cli.places import find_admin_key
+from gateway.errors import BrokenSetting
+from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings, load_settings
+
+LONG = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of the machine reaches these tests."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}{FILE_SUFFIX}", raising=False)
+
+
+def test_a_secret_is_read_from_the_file_that_its_variable_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: `…_FILE` holds a path; the line end that editors leave does not count."""
+    (tmp_path / "url").write_text("redis://:pw@redis:6379/0\n")
+    monkeypatch.setenv("GATEWAY_REDIS_URL_FILE", str(tmp_path / "url"))
+
+    found = load_settings().redis_url
+
+    assert found is not None
+    assert found.get_secret_value() == "redis://:pw@redis:6379/0"
+
+
+def test_keys_stand_on_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a new key is put above the old one."""
+    (tmp_path / "keys").write_text(f"{LONG}-new\n{LONG}-old\n")
+    monkeypatch.setenv("GATEWAY_SECRET_KEYS_FILE", str(tmp_path / "keys"))
+
+    assert [key.get_secret_value() for key in load_settings().secret_keys] == [f"{LONG}-new", f"{LONG}-old"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"GATEWAY_OPERATOR_KEY_FILE": "/nowhere/key"}, "GATEWAY_OPERATOR_KEY_FILE: /nowhere/key cannot be read"),
+        ({"GATEWAY_OPERATOR_KEY_FILE": "/dev/null"}, "GATEWAY_OPERATOR_KEY_FILE: /dev/null is empty"),
+        ({"GATEWAY_OPERATOR_KEY_FILE": "/dev/null", "GATEWAY_OPERATOR_KEY": LONG}, "are both set"),
+        ({"GATEWAY_PORT_FILE": "/dev/null"}, "unknown variable GATEWAY_PORT_FILE"),
+        ({"GATEWAY_METRICS_KEY": "short"}, "GATEWAY_METRICS_KEY: must have at least 32 characters"),
+        ({"GATEWAY_TRUSTED_PROXIES": "proxy.internal"}, "GATEWAY_TRUSTED_PROXIES"),
+        ({"GATEWAY_NOTICE_S": "-1"}, "GATEWAY_NOTICE_S"),
+    ],
+)
+def test_a_broken_one_is_named(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], said: str) -> None:
+    """Ours: one line says which variable and what is wrong with it."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(BrokenSetting) as caught:
+        load_settings()
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_every_secret_may_stand_in_a_file_and_is_not_shown() -> None:
+    """Ours: the list of what may is the list of what is secret (TEN-4)."""
+    secret = {name for name, field in Settings.model_fields.items() if "SecretStr" in str(field.annotation)}
+
+    assert secret == set(SECRETS)
+
+
+def test_the_command_line_finds_the_operators_key_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: inside a container commands work without any key in the environment."""
+    (tmp_path / "key").write_text(f"{LONG}\n")
+    monkeypatch.setenv("GATEWAY_OPERATOR_KEY_FILE", str(tmp_path / "key"))
+
+    assert find_admin_key("https://gw.example.com", given=None, folder=tmp_path) == LONG
+    monkeypatch.setenv("GATEWAY_OPERATOR_KEY_FILE", "/nowhere/key")
+    with pytest.raises(Failure, match="GATEWAY_OPERATOR_KEY_FILE"):
+        find_admin_key("https://gw.example.com", given=None, folder=tmp_path)
