@@ -150,7 +150,7 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
     await terminal.do("tenant", "create", "acme")
 
     changed: Any = (await terminal.do("policy", "set", "--dangerous", "deny", "--limit", "burst=7", "--json")).value
-    later = await terminal.run("policy", "set", "--moderate", "confirm")
+    later = await terminal.run("policy", "set", "--moderate", "approve")
     shown = await terminal.do("policy", "show")
 
     assert (changed["safe"], changed["moderate"], changed["dangerous"]) == ("allow", "allow", "deny")
@@ -171,3 +171,30 @@ async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> No
     assert len(entries) >= 2
     assert {entry["principal"] for entry in entries} == {"operator"}
     assert len(table.out.splitlines()) == 2
+
+
+async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(terminal: Terminal) -> None:
+    """Ours: a fault makes the exit code 1, also one that only whoever kept an earlier result can see (SAF-4)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("key", "create", "ci")
+    kept = terminal.folder / "verified.json"
+    kept.write_text((await terminal.do("audit", "verify", "--json")).out)
+    await terminal.do("key", "create", "cd")
+
+    whole = await terminal.do("audit", "verify", "--since", str(kept))
+    lost = json.loads(kept.read_text())
+    lost["writers"] += [{**lost["writers"][0], "writer": "f" * 16}]
+    lost["writers"][0]["last"] = 99
+    kept.write_text(json.dumps(lost))
+    cut = await terminal.run("audit", "verify", "--since", str(kept))
+    as_json = await terminal.run("audit", "verify", "--since", str(kept), "--json")
+    kept.write_text("[]")
+    unusable = await terminal.run("audit", "verify", "--since", str(kept))
+
+    assert whole.out.startswith("ok: 3 entries of 1 writers")
+    assert cut.code == as_json.code == 1
+    assert [line.split()[:1] for line in cut.out.splitlines()[3:]] == [["catalog"], ["f" * 16]]
+    shown: Any = as_json.value
+    assert shown["ok"] is False
+    assert {chain["fault"]["kind"] for chain in shown["writers"]} == {"shortened"}
+    assert unusable.code == 2

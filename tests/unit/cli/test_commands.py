@@ -10,18 +10,39 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
+from gateway.cli.credentials import credential
 from gateway.cli.failures import Failure
 from gateway.cli.keys import key
 from gateway.cli.lazy import LazyGroup
 from gateway.cli.main import gateway
 from gateway.cli.options import chosen, chosen_url, tenant_option, url_option
 from gateway.cli.policies import parse_limits, policy
+from gateway.cli.profiles import profile
+from gateway.cli.prompts import prompt
+from gateway.cli.resources import resource, template
 from gateway.cli.sources import source
 from gateway.cli.tenants import tenant
 from gateway.cli.tools import tool
 from gateway.cli.trail import audit
+from gateway.cli.watches import watch
+from gateway.cli.webhooks import webhook
 
-_GROUPS = {"tenant": tenant, "key": key, "source": source, "tool": tool, "policy": policy, "audit": audit}
+_GROUPS = {
+    "tenant": tenant,
+    "key": key,
+    "source": source,
+    "tool": tool,
+    "resource": resource,
+    "resource-template": template,
+    "prompt": prompt,
+    "profile": profile,
+    "credential": credential,
+    "webhook": webhook,
+    "watch": watch,
+    "policy": policy,
+    "audit": audit,
+}
+_OF_PRIMITIVES = ["create", "delete", "disable", "enable", "list", "show", "try", "update", "validate"]
 
 
 def _leaves() -> Iterator[tuple[str, click.Command]]:
@@ -36,9 +57,16 @@ def test_every_noun_has_its_verbs() -> None:
         "tenant": ["create", "delete", "list", "rename", "show"],
         "key": ["create", "delete", "list", "revoke", "rotate", "show"],
         "source": ["add", "delete", "list", "report", "show", "update"],
-        "tool": ["list", "show"],
+        "tool": _OF_PRIMITIVES,
+        "resource": sorted([*_OF_PRIMITIVES, "touch", "watch"]),
+        "resource-template": _OF_PRIMITIVES,
+        "prompt": _OF_PRIMITIVES,
+        "profile": ["create", "delete", "list", "show", "update"],
+        "credential": ["create", "delete", "list", "show", "update"],
+        "webhook": ["create", "delete", "list", "rotate", "show", "test"],
+        "watch": ["create", "delete", "list", "show", "update"],
         "policy": ["set", "show"],
-        "audit": ["list"],
+        "audit": ["list", "verify"],
     }
     assert set(gateway.commands) == {*_GROUPS, "serve", "try", "migrate", "doctor", "call", "completion"}
 

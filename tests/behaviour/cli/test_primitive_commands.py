@@ -1,0 +1,129 @@
+"""Primitives, profiles and credentials from the command line, declared in files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.behaviour.cli.conftest import Terminal
+from tests.support.primitives import NAMED, prompt, static_tool, template, text_prompt, text_resource, tool
+from tests.support.upstream import RecordingUpstream
+
+GREET = prompt("greet", {"kind": "template", "text": "Hi {{ who }}"}, arguments=[{"name": "who", "required": True}])
+ROWS = template("docs://rows/{id}", {"kind": "template", "text": "row {{ id }}", "mimeType": "text/plain"})
+NOUNS: list[tuple[str, dict[str, Any], str, list[str], str]] = [
+    ("tool", static_tool("say"), "say", ["say"], "hello"),
+    ("resource", text_resource("docs://a?b"), "docs://a?b", ["docs://a?b"], "hello"),
+    ("resource-template", ROWS, "docs://rows/{id}", ["docs://rows/7"], "row 7"),
+    ("prompt", GREET, "greet", ["greet", "who=Bo"], "user: Hi Bo"),
+]
+
+
+@pytest.mark.parametrize(("noun", "body", "name", "tried", "said"), NOUNS, ids=[noun[0] for noun in NOUNS])
+async def test_a_primitive_lives_from_validate_to_delete(
+    terminal: Terminal, noun: str, body: dict[str, Any], name: str, tried: list[str], said: str
+) -> None:
+    """Ours: every family is declared, shown, switched, tried, changed and removed from files (PRG-3)."""
+    await terminal.do("tenant", "create", "acme")
+    (terminal.folder / "one.json").write_text(json.dumps(body))
+    assert "safe" in (await terminal.do(noun, "validate", "one.json")).out
+    assert (await terminal.do(noun, "list", "--json")).value == []
+    created: Any = (await terminal.do(noun, "create", "-", "--json", given=json.dumps(body))).value
+    shown: Any = (await terminal.do(noun, "show", name, "--json")).value
+    by_id: Any = (await terminal.do(noun, "show", created[0]["id"], "--json")).value
+    assert shown == by_id == created[0]
+    assert said in (await terminal.do(noun, "try", *tried)).out
+    assert (await terminal.do(noun, "disable", name)).out == f"disabled {name}\n"
+    listed = await terminal.do(noun, "list")
+    assert "safe, disabled" in listed.out
+    assert (await terminal.run(noun, "try", *tried)).code in {5, 6}
+    await terminal.do(noun, "enable", name)
+    changed = {**body, "safety": "dangerous"}
+    (terminal.folder / "two.json").write_text(json.dumps(changed))
+    updated: Any = (await terminal.do(noun, "update", "two.json", "--json")).value
+    assert (updated[0]["id"], updated[0]["declared_safety"]) == (created[0]["id"], "dangerous")
+    assert (await terminal.run(noun, "delete", name)).code == 2
+    assert (await terminal.do(noun, "delete", name, "--yes")).out == f"deleted {name}\n"
+    assert (await terminal.run(noun, "show", name)).code == 5
+
+
+async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Terminal) -> None:
+    """Ours: YAML of several documents, and pointers into the one that is wrong (PRG-3, PRG-4, CLI-1)."""
+    await terminal.do("tenant", "create", "acme")
+    documents = [static_tool("one"), static_tool("two"), tool("three", {"kind": "http", "method": "GET"})]
+    (terminal.folder / "tools.yaml").write_text("\n---\n".join(json.dumps(one, indent=1) for one in documents))
+    (terminal.folder / "good.yaml").write_text("--- # first\n" + json.dumps(static_tool("one")))
+
+    refused = await terminal.run("tool", "create", "tools.yaml")
+    assert refused.code in {1, 2}
+    assert "document 3" in refused.err
+    assert "/handler/url" in refused.err
+    assert refused.err.count("done: tol_") == 2
+    taken = await terminal.run("tool", "create", "good.yaml")
+    assert (taken.code, "belongs to custom" in taken.err) == (6, True)
+    assert (await terminal.run("tool", "create", "none.yaml")).code == 2
+
+
+async def test_a_tool_is_tried_with_what_was_sent(terminal: Terminal, upstream: RecordingUpstream) -> None:
+    """Ours: an admin sees the request and the answer, and never the credential (PRG-3, TEN-4)."""
+    await terminal.do("tenant", "create", "acme")
+    secret = {"name": "token", "place": "bearer", "value": "s3cr3t-canary", "origins": [upstream.url]}
+    stored = await terminal.do("credential", "create", "-", given=json.dumps(secret))
+    url = f"{upstream.url}/hello/{{{{ name }}}}"
+    fetch = tool("fetch", {"kind": "http", "method": "GET", "url": url, "credential": "token"}, schema=NAMED)
+    await terminal.do("tool", "create", "-", given=json.dumps(fetch))
+    tried = await terminal.do("tool", "try", "fetch", "name=Bo")
+    assert f"GET {upstream.url}/hello/Bo" in tried.out
+    assert upstream.seen[-1].header("authorization") == "Bearer s3cr3t-canary"
+    refused = await terminal.run("tool", "try", "fetch")
+    assert (refused.code, "/arguments" in refused.err) == (1, True)
+    in_use = await terminal.run("credential", "delete", "token", "--yes")
+    assert (in_use.code, "used by tool fetch" in in_use.err) == (6, True)
+    shown = await terminal.do("credential", "show", "token")
+    listed = await terminal.do("credential", "list", "--json")
+    await terminal.do("credential", "update", "-", given=json.dumps({**secret, "value": "other"}))
+    assert "s3cr3t-canary" not in "".join((stored.out, tried.out, shown.out, listed.out))
+
+
+async def test_a_profile_lives_from_create_to_delete(terminal: Terminal) -> None:
+    """Ours: a profile shows what it costs (CAP-1)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("tool", "create", "-", given=json.dumps([static_tool("say"), static_tool("tell")]))
+    wanted = "name: small\ndescription: Only one.\ninclude:\n  - names: [say]\n"
+    await terminal.do("profile", "create", "-", given=wanted)
+    listed = await terminal.do("profile", "list")
+    assert [line.split()[:2] for line in listed.out.splitlines()[1:]] == [["default", "2"], ["small", "1"]]
+    await terminal.do("profile", "update", "-", given=wanted + "  - names: [tell]\n")
+    shown: Any = (await terminal.do("profile", "show", "small", "--json")).value
+    assert shown["counts"]["tools"] == 2
+    assert "names tell" in (await terminal.do("profile", "show", "small")).out
+    await terminal.do("profile", "delete", "small", "--yes")
+    assert (await terminal.run("profile", "delete", "default", "--yes")).code == 6
+
+
+async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
+    """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
+    await terminal.do("tenant", "create", "acme")
+    await terminal.do("resource", "create", "-", given=json.dumps(text_resource("docs://a")))
+    assert (await terminal.do("resource", "touch", "docs://a")).out == "told that docs://a has changed\n"
+    assert (await terminal.run("resource", "touch", "docs://b")).code == 5
+
+
+async def test_a_policy_names_the_origins_that_handlers_may_call(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: `any` or a list of origins (CAL-4)."""
+    assert tmp_path == terminal.folder
+    await terminal.do("tenant", "create", "acme")
+    assert "any" in (await terminal.do("policy", "show")).out
+    changed = await terminal.do("policy", "set", "--http-origin", "https://A.example", "--http-origin", "http://b.c:80")
+    assert "http://b.c, https://a.example" in changed.out
+    assert "https://a.example" in (await terminal.do("policy", "set", "--limit", "burst=7")).out
+    refused = await terminal.run("tool", "create", "-", given=json.dumps(_fetching("https://c.example/")))
+    assert "/handler/url" in refused.err
+    assert "any" in (await terminal.do("policy", "set", "--http-origin", "any")).out
+    assert (await terminal.run("policy", "set", "--http-origin", "any", "--http-origin", "http://b.c")).code == 2
+    await terminal.do("prompt", "create", "-", given=json.dumps(text_prompt("greet")))
+
+
+def _fetching(url: str) -> dict[str, Any]:
+    return tool("fetch", {"kind": "http", "method": "GET", "url": url})

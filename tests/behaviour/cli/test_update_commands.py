@@ -1,0 +1,90 @@
+"""Webhooks, watches and followed resources from the command line, against a running gateway."""
+
+import json
+from typing import Any
+
+import anyio
+
+from tests.behaviour.cli.conftest import Ended, Terminal
+from tests.support.gateway import RunningGateway
+from tests.support.primitives import add, text_resource
+from tests.support.replicas import until
+from tests.support.upstream import RecordingUpstream
+
+URI = "note://1"
+
+
+async def _prepare(gateway: RunningGateway) -> str:
+    await gateway.create_tenant("acme")
+    await add(gateway, "acme", "resources", text_resource(URI))
+    return await gateway.create_key("acme")
+
+
+async def test_what_is_followed_is_printed_as_it_arrives(terminal: Terminal, gateway: RunningGateway) -> None:
+    """Ours: `resource watch` is a subscriber as any other; `touch` and `webhook test` say what has changed (RES-5)."""
+    key = await _prepare(gateway)
+    made: Any = (await terminal.do("webhook", "create", "cms", "--json")).value
+    ended: list[Ended] = []
+
+    async def follow() -> None:
+        ended.append(await terminal.run("resource", "watch", URI, "--json", "--count", "2", GATEWAY_KEY=key))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow)
+
+        async def has_both() -> bool:  # whatever is said before the follower listens is not its to hear
+            await terminal.do("resource", "touch", URI)
+            return bool(ended)
+
+        await until(has_both, seconds=60)
+    tested = await terminal.do("webhook", "test", "cms", URI, GATEWAY_WEBHOOK_SECRET=made["secret"])
+
+    assert ended[0].code == 0, ended[0].err
+    assert [json.loads(line)["updated"] for line in ended[0].out.splitlines()] == [URI, URI]
+    assert f"following {URI}" in ended[0].err
+    assert URI in tested.out
+
+
+async def test_what_cannot_be_read_cannot_be_followed(terminal: Terminal, gateway: RunningGateway) -> None:
+    """Ours: said at once and with the exit code of what is not there (CLI-1, RES-4)."""
+    key = await _prepare(gateway)
+
+    missing = await terminal.run("resource", "watch", "note://none", GATEWAY_KEY=key)
+    nobody = await terminal.run("resource", "watch", URI, GATEWAY_KEY="x")
+    nowhere = await terminal.run("resource", "watch", URI, GATEWAY_KEY=key, GATEWAY_URL="http://127.0.0.1:1")
+
+    assert (missing.code, nobody.code, nowhere.code) == (5, 4, 3), (missing.err, nobody.err, nowhere.err)
+
+
+async def test_a_webhook_lives_from_create_to_delete(terminal: Terminal, gateway: RunningGateway) -> None:
+    """Ours: the secret is printed when it is made and never again (RES-5)."""
+    await _prepare(gateway)
+    created: Any = (await terminal.do("webhook", "create", "cms", "--json")).value
+    rotated: Any = (await terminal.do("webhook", "rotate", "cms", "--json")).value
+    shown = await terminal.do("webhook", "show", "cms")
+    listed = await terminal.do("webhook", "list")
+    good = await terminal.run("webhook", "test", "cms", URI, GATEWAY_WEBHOOK_SECRET=created["secret"])
+    wrong = await terminal.run("webhook", "test", "cms", URI, GATEWAY_WEBHOOK_SECRET="whsec_AAAA")
+    none = await terminal.run("webhook", "test", "cms", URI)
+    await terminal.do("webhook", "delete", "cms", "--yes")
+
+    assert created["secret"] != rotated["secret"]
+    assert gateway.url + created["path"] in shown.out
+    assert created["path"] in listed.out
+    assert rotated["secret"] not in shown.out + listed.out
+    assert (good.code, wrong.code, none.code) == (0, 1, 2), (good.err, wrong.err, none.err)
+
+
+async def test_a_watch_lives_from_create_to_delete(
+    terminal: Terminal, gateway: RunningGateway, upstream: RecordingUpstream
+) -> None:
+    """Ours: every verb of a noun works and says what it did (RES-5)."""
+    await _prepare(gateway)
+    created: Any = (await terminal.do("watch", "create", URI, upstream.url, "--interval", "3600", "--json")).value
+    changed: Any = (await terminal.do("watch", "update", created["id"], "--interval", "7200", "--json")).value
+    listed = await terminal.do("watch", "list")
+    await terminal.do("watch", "delete", created["id"], "--yes")
+
+    assert changed["interval_s"] == 7200
+    assert created["id"] in listed.out
+    assert (await terminal.do("watch", "list", "--json")).value == []
