@@ -1,0 +1,76 @@
+"""The Dockerfile as instructions, stage by stage, and what `.dockerignore` lets into its context."""
+
+import fnmatch
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One line of it, continuations joined."""
+
+    word: str
+    text: str
+
+
+def read_stages(path: Path = ROOT / "Dockerfile") -> list[list[Instruction]]:
+    """Each stage from its FROM on."""
+    stages: list[list[Instruction]] = []
+    for instruction in _instructions(path.read_text()):
+        if instruction.word == "FROM":
+            stages.append([])
+        stages[-1].append(instruction)
+    return stages
+
+
+def of(stage: list[Instruction], word: str) -> list[str]:
+    """The texts of all instructions of one kind."""
+    return [instruction.text for instruction in stage if instruction.word == word]
+
+
+def copy_context(folder: Path) -> None:
+    """What an engine would be sent."""
+    for path in sorted(ROOT.rglob("*")):
+        shown = path.relative_to(ROOT)
+        if path.is_file() and shown.parts[0] not in _NEVER and is_sent(shown):
+            target = folder / shown
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def is_sent(path: Path) -> bool:
+    """Whether the last rule of `.dockerignore` that fits lets the path in."""
+    is_in = True
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        rule = line.strip()
+        if not rule or rule.startswith("#"):
+            continue
+        if _fits(path, rule.removeprefix("!")):
+            is_in = rule.startswith("!")
+    return is_in
+
+
+_NEVER = {".git", ".venv", ".benchmarks", ".gateway"}
+"""Large, and held to be shut out by a test of their own."""
+
+
+def _fits(path: Path, rule: str) -> bool:
+    """Whether the rule names the path or a folder above it."""
+    depths = range(1, len(path.parts) + 1)
+    if rule.startswith("**/"):
+        return any(fnmatch.fnmatchcase(part, rule[3:]) for part in path.parts)
+    wanted = rule.count("/") + 1
+    return any(depth == wanted and fnmatch.fnmatchcase("/".join(path.parts[:depth]), rule) for depth in depths)
+
+
+def _instructions(text: str) -> Iterator[Instruction]:
+    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for line in re.sub(r"\\\n\s*", "", lines).splitlines():
+        if line.strip():
+            word, _, rest = line.strip().partition(" ")
+            yield Instruction(word, rest.strip())

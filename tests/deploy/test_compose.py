@@ -1,0 +1,163 @@
+"""docker-compose.yml: valid, hardened, and agreeing with the gateway, with Caddy and with `.env.example`."""
+
+import importlib.resources
+import json
+import re
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
+from tests.deploy.compose import FILE, ROOT, read_compose
+
+REPLICAS = ("gateway-a", "gateway-b")
+ONCE = ("migrate", "welcome")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """The file as Compose reads it where nothing is configured."""
+    return read_compose()
+
+
+def test_it_is_what_the_compose_specification_allows(compose: dict[str, Any]) -> None:
+    """Ours: Compose will read it."""
+    schemas = importlib.resources.files("check_jsonschema") / "builtin_schemas" / "vendor"
+    schema: dict[str, Any] = json.loads((schemas / "compose-spec.json").read_text())
+    validator = jsonschema_rs.validator_for(schema, offline=True)
+
+    assert [error.message for error in validator.iter_errors(compose)] == []
+    broken = read_compose()
+    broken["services"]["caddy"]["imgae"] = "caddy"
+    assert not validator.is_valid(broken), "the schema is a check that can fail"
+
+
+def test_every_service_is_bounded_restarted_and_kept_from_new_privileges() -> None:
+    """Ours: a service that runs wild takes neither the machine nor another's rights."""
+    for name, service in read_compose()["services"].items():
+        limits = service["deploy"]["resources"]["limits"]
+        assert {"cpus", "memory"} <= set(limits), name
+        assert service["restart"] == ("no" if name in ONCE else "unless-stopped"), name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert not service.get("privileged"), name
+        assert re.search(r":[\w.${-]+", service["image"]), f"{name}: an image without a tag is another one tomorrow"
+
+
+def test_replicas_run_as_nobody_in_particular_on_a_root_they_cannot_write(compose: dict[str, Any]) -> None:
+    """Ours: what the image promises is also asked of the engine."""
+    for name in (*REPLICAS, *ONCE):
+        service = compose["services"][name]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["user"] == "10001:10001"
+
+
+def test_only_caddy_has_doors_to_the_outside(compose: dict[str, Any]) -> None:
+    """Ours: PostgreSQL and Redis are reachable by replicas only, replicas through TLS only."""
+    with_ports = {name for name, service in compose["services"].items() if "ports" in service}
+    inside = {name for name, service in compose["services"].items() if service["networks"] == ["inside"]}
+
+    assert with_ports == {"caddy"}
+    assert inside == {"postgres", "redis", "migrate"}
+    assert compose["networks"]["inside"]["internal"] is True
+
+
+def test_no_secret_stands_in_the_environment(compose: dict[str, Any]) -> None:
+    """Ours: secrets are files; `docker inspect` shows none (TEN-4)."""
+    for name, service in compose["services"].items():
+        for variable in service.get("environment", {}):
+            is_secret = any(variable == PREFIX + secret.upper() for secret in SECRETS) or "PASSWORD" in variable
+            assert not is_secret or variable.endswith("_FILE"), (name, variable)
+
+
+def test_every_file_that_a_variable_names_is_mounted(compose: dict[str, Any]) -> None:
+    """Ours: a container finds the secrets it is told of, and has no others."""
+    for name, service in compose["services"].items():
+        named = {
+            value.removeprefix("/run/secrets/")
+            for variable, value in service.get("environment", {}).items()
+            if variable.endswith("_FILE")
+        }
+        if name not in {"postgres", "redis"}:
+            assert named == set(service.get("secrets", [])), name
+        assert set(service.get("secrets", [])) <= set(compose["secrets"]), name
+
+
+def test_every_variable_is_one_that_the_gateway_reads(compose: dict[str, Any]) -> None:
+    """Ours: a misspelt variable would keep the replicas from starting."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known |= {PREFIX + name.upper() + FILE_SUFFIX for name in SECRETS}
+
+    for name in (*REPLICAS, "migrate"):
+        assert set(compose["services"][name]["environment"]) <= known
+
+
+def test_the_drain_fits_into_the_grace(compose: dict[str, Any]) -> None:
+    """Ours: a replica is not killed while its calls finish (SRV-3)."""
+    for name in REPLICAS:
+        service = compose["services"][name]
+        environment = service["environment"]
+        needed = float(environment["GATEWAY_NOTICE_S"]) + float(environment["GATEWAY_DRAIN_S"])
+        assert needed + 5 <= float(service["stop_grace_period"].removesuffix("s"))
+
+
+def test_replicas_wait_for_the_migration_and_redis_loses_nothing_on_a_restart(compose: dict[str, Any]) -> None:
+    """Ours: the order of the start, and what Redis must keep (SRV-4)."""
+    redis = compose["services"]["redis"]["command"]
+    for name in REPLICAS:
+        waits = compose["services"][name]["depends_on"]
+        assert waits["migrate"]["condition"] == "service_completed_successfully"
+    assert redis[redis.index("--appendonly") + 1] == "yes"
+    assert redis[redis.index("--maxmemory-policy") + 1] == "noeviction"
+
+
+def test_caddy_knows_exactly_the_replicas(compose: dict[str, Any]) -> None:
+    """Ours: no replica is left out, none is looked for in vain."""
+    caddyfile = (ROOT / "deploy/caddy/Caddyfile").read_text()
+    named = re.search(r"GATEWAY_UPSTREAMS:([^}]*)\}", caddyfile)
+
+    assert named is not None
+    assert named[1].split() == [f"{name}:8080" for name in compose["services"] if name in REPLICAS]
+    assert set(compose["services"]["caddy"]["depends_on"]) == set(REPLICAS)
+
+
+def test_the_example_of_the_environment_is_short_and_true() -> None:
+    """Ours: at most fifteen lines, each variable is one that the file reads."""
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    named = {line.partition("=")[0].removeprefix("#") for line in lines if re.match(r"#?[A-Z_]+=", line)}
+    read = set(re.findall(r"\$\{([A-Z_]+)", FILE.read_text()))
+
+    assert len(lines) <= 15
+    assert named <= read
+    assert read - named <= {"GATEWAY_PUBLIC_URL"}
+
+
+def test_a_host_name_is_all_that_real_certificates_need() -> None:
+    """Ours: one variable makes the site, the public URL and the Host that is answered."""
+    services = read_compose(GATEWAY_DOMAIN="mcp.example.com")["services"]
+
+    assert services["caddy"]["environment"]["GATEWAY_DOMAIN"] == "mcp.example.com"
+    assert services["gateway-a"]["environment"]["GATEWAY_PUBLIC_URL"] == "https://mcp.example.com"
+    assert "mcp.example.com" in services["gateway-a"]["environment"]["GATEWAY_ALLOWED_HOSTS"].split(",")
+
+
+def test_the_secrets_are_made_once_and_for_containers_only(tmp_path: Path, compose: dict[str, Any]) -> None:
+    """Ours: every secret of the file exists, other people are kept out, a second run changes nothing."""
+    folder = tmp_path / "secrets"
+    prepare = [str(ROOT / "deploy/compose/prepare"), str(folder)]
+
+    subprocess.run(prepare, check=True, capture_output=True)
+    first = {path.name: path.read_text() for path in folder.iterdir()}
+    subprocess.run(prepare, check=True, capture_output=True)
+
+    assert {path.name: path.read_text() for path in folder.iterdir()} == first
+    assert {Path(secret["file"]).name for secret in compose["secrets"].values()} <= set(first)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o444}
+    assert all(len(first[name]) >= 32 for name in ("secret_keys", "operator_key", "metrics_key"))
+    assert len({first[name] for name in first if name.endswith(("_password", "_key", "_keys"))}) == 7
+    assert first["database_app_password"] in first["database_url"]

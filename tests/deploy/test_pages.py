@@ -1,0 +1,172 @@
+"""Whether the documents say what is so: reference pages, error messages, links, and the commands they tell to type."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+import anyio
+import click
+import httpx
+import pytest
+
+from gateway.cli.main import gateway as command_line
+from tests.deploy import pages
+from tests.deploy.compose import ROOT
+from tests.deploy.sockets import free_port
+from tests.deploy.topology import clean_environment
+from tests.support.replicas import until
+
+DOCS = ROOT / "docs"
+PAGES = (
+    "operations.md",
+    "troubleshooting.md",
+    "concepts.md",
+    "quickstart.md",
+    "backup.md",
+    "settings.md",
+    "metrics.md",
+)
+PATIENCE_S = 90
+
+
+@pytest.mark.parametrize("name", sorted(pages.pages()))
+def test_a_reference_page_is_what_the_code_says(name: str) -> None:
+    """Ours: settings, metrics and commands are documented as they are (`python -m tests.deploy.pages` writes them)."""
+    assert (DOCS / name).read_text() == pages.pages()[name]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
+    """Ours: no page sends anybody to nothing."""
+    text = (DOCS / name).read_text()
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    files = re.findall(r"`((?:deploy|docs|examples|benchmarks)/[\w./-]+)`", text)
+
+    assert [link for link in links if not (DOCS / link).exists()] == []
+    made = {"deploy/secrets/", "deploy/secrets/secret_keys"}
+    assert [path for path in files if path not in made and not (ROOT / path).exists()] == []
+
+
+@cache
+def _texts_of_the_source() -> tuple[str, ...]:
+    """Every text in the source as one line, `…` for what is put in."""
+    found: list[str] = []
+    for path in (ROOT / "gateway").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                found.append("".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values))
+    return tuple(text.replace("`", "") for text in found)
+
+
+def _is_said(message: str) -> bool:
+    wanted = "(?:.*)".join(re.escape(part) for part in re.split("…", message))
+    return any(re.search(wanted, text, re.DOTALL) for text in _texts_of_the_source())
+
+
+def test_every_message_of_the_troubleshooting_page_is_one_that_is_said() -> None:
+    """Ours: what somebody searches for is what he was told."""
+    messages = re.findall(r"^### `(.+)`$", (DOCS / "troubleshooting.md").read_text(), re.MULTILINE)
+
+    assert len(messages) >= 35
+    assert [message for message in messages if not _is_said(message)] == []
+    assert not _is_said("the gateway is … on fire")
+
+
+def _commands_of(path: Path) -> Iterator[list[str]]:
+    """Every command of ours that a page names."""
+    text = path.read_text()
+    for said in re.findall(r"`((?:\.venv/bin/)?gateway [^`\n]+)`", text) + re.findall(
+        r"^\$ ((?:\.venv/bin/)?gateway .+)$", text, re.MULTILINE
+    ):
+        yield shlex.split(said.partition("#")[0].partition(" > ")[0])[1:]
+
+
+@pytest.mark.parametrize("path", [*(DOCS / name for name in PAGES), ROOT / "README.md"], ids=lambda path: path.name)
+def test_every_command_of_a_page_exists_with_its_options(path: Path) -> None:
+    """Ours: nobody is told to type what the command line refuses."""
+    for words in _commands_of(path):
+        command: click.Command = command_line
+        context = click.Context(command_line)
+        options: list[str] = []
+        for word in words:
+            if word.startswith("-"):
+                options.append(word.partition("=")[0])
+            elif isinstance(command, click.Group) and word in command.list_commands(context):
+                command = command.get_command(context, word) or command
+        known = {name for one in (command, command_line) for parameter in one.params for name in parameter.opts}
+        known |= {name for parameter in command.params for name in parameter.secondary_opts} | {"--help"}
+        assert not isinstance(command, click.Group) or command is command_line, words
+        assert command is not command_line or words[0].startswith("--"), words
+        assert set(options) <= known, words
+
+
+async def test_the_quickstart_leads_step_by_step_to_a_list_of_tools(tmp_path: Path) -> None:
+    """Ours: the commands of docs/quickstart.md, in their order, word for word (CLI-1, SRV-6)."""
+    text = (DOCS / "quickstart.md").read_text().partition("## Step by step")[2].partition("\n## ")[0]
+    commands = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
+    serve, path, *steps = commands
+    assert serve == ".venv/bin/gateway serve"
+    assert path.startswith("export PATH=")
+    async with _gateway(tmp_path) as environment:
+        said = ""
+        for step in steps:
+            ended = await anyio.run_process(["/bin/sh", "-euc", step], env=environment, cwd=ROOT, check=False)
+            assert ended.returncode == 0, f"{step}\n{ended.stderr.decode()}"
+            said += ended.stdout.decode()
+    assert "listBooks" in said or "list_books" in said, said
+    assert "mcpg_" in said, "the key is shown"
+
+
+def test_the_quickstart_prepares_secrets_with_the_command_it_names(tmp_path: Path) -> None:
+    """Ours: the first of the two commands for HTTPS runs; the second one needs an engine (SRV-6)."""
+    text = (DOCS / "quickstart.md").read_text().partition("## With HTTPS")[2]
+    commands = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
+
+    assert commands == ["deploy/compose/prepare", "docker compose run --rm welcome"]
+    subprocess.run([ROOT / commands[0], tmp_path / "secrets"], check=True, capture_output=True)
+    assert (tmp_path / "secrets/operator_key").stat().st_size == 64
+
+
+@asynccontextmanager
+async def _gateway(folder: Path) -> AsyncGenerator[dict[str, str]]:
+    """`gateway serve` with servers of its own, and what its commands need to find it."""
+    port = free_port()
+    environment = clean_environment() | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "GATEWAY_PORT": str(port),
+        "GATEWAY_DATA_DIR": str(folder / "gateway"),
+    }
+    child = _launch(environment)
+    try:
+        async with httpx.AsyncClient(trust_env=False) as http:
+
+            async def is_ready() -> bool:
+                assert child.poll() is None, "the gateway ended before it was ready"
+                try:
+                    return (await http.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            await until(is_ready, seconds=PATIENCE_S)
+        key = (folder / "gateway/operator-key").read_text().strip()
+        yield {**environment, "GATEWAY_URL": f"http://127.0.0.1:{port}", "GATEWAY_OPERATOR_KEY": key}
+    finally:
+        child.terminate()
+        with anyio.move_on_after(PATIENCE_S, shield=True):
+            await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
+        child.kill()
+        child.wait()
+
+
+def _launch(environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "gateway", "serve"]
+    return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

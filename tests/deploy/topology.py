@@ -1,0 +1,204 @@
+"""What docker-compose.yml starts, as processes: two replicas and Caddy with TLS in front of them."""
+
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import anyio
+import anyio.to_thread
+import httpx
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from gateway.app.readiness import Readiness
+from tests.deploy.compose import ROOT, read_compose
+from tests.deploy.programs import find_program
+from tests.deploy.sockets import free_port
+from tests.support.gateway import RunningGateway
+from tests.support.replicas import until
+
+Mode = Literal["auto", "legacy", "2026-07-28"]
+
+_STARTING_S = 60.0
+_STOPPING_S = 40.0
+
+
+class Process:
+    """One program with its log, started as often as it is wanted."""
+
+    def __init__(self, name: str, command: Sequence[str], environment: dict[str, str], folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._command = list(command)
+        self._environment = environment
+        self._folder = folder
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        with self.log.open("ab") as log:
+            self._child = _launch(self._command, self._environment, self._folder, log)
+
+    async def stop(self) -> int:
+        """Ask it to end as an engine does, and tell how it ended."""
+        assert self._child is not None
+        self._child.send_signal(signal.SIGTERM)
+        with anyio.fail_after(_STOPPING_S):
+            return await anyio.to_thread.run_sync(self._child.wait, abandon_on_cancel=True)
+
+    def end(self) -> None:
+        """End it whatever it does, and show the end of its log, which is printed when the test has failed."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.kill()
+            self._child.wait()
+        if self.log.exists():
+            print(f"--- {self.name}", *self.log.read_text(errors="replace").splitlines()[-25:], sep="\n")
+
+
+class Replica(Process):
+    """One gateway at a port that it keeps."""
+
+    def __init__(self, name: str, environment: dict[str, str], folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "gateway", "serve", "--port", str(self.port)]
+        super().__init__(name, command, environment, folder)
+
+    async def ready(self) -> None:
+        """Wait until it can serve."""
+        async with httpx.AsyncClient(trust_env=False) as http:
+            await until(lambda: _answers(http, f"{self.url}/readyz"), seconds=_STARTING_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The running whole."""
+
+    url: str
+    gateway: RunningGateway
+    replicas: tuple[Replica, ...]
+    trust: ssl.SSLContext
+    secrets: Path
+
+    @asynccontextmanager
+    async def client(self, slug: str, key: str, mode: Mode, **more: Any) -> AsyncGenerator[Client]:
+        """The SDK's own client, over HTTPS through Caddy."""
+        headers = {"authorization": f"Bearer {key}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, verify=self.trust, timeout=60, trust_env=False) as http,
+            Client(streamable_http_client(f"{self.url}/t/{slug}/mcp", http_client=http), mode=mode, **more) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def running_topology(
+    database_url: str, redis_url: str, folder: Path, *, egress_allow: Sequence[str] = (), notice_s: float = 2
+) -> AsyncGenerator[Topology]:
+    """Everything, for as long as the block runs; skipped where Caddy cannot be had."""
+    program = find_program("caddy", "caddy")
+    secrets = make_secrets(folder / "secrets", database_url=database_url, redis_url=redis_url)
+    port = free_port()
+    url = f"https://localhost:{port}"
+    own = {"GATEWAY_PUBLIC_URL": url, "GATEWAY_EGRESS_ALLOW": ",".join(egress_allow), "GATEWAY_NOTICE_S": str(notice_s)}
+    replicas = tuple(
+        Replica(name, {**replica_environment(name, secrets), **own}, folder) for name in ("gateway-a", "gateway-b")
+    )
+    caddy = Process(
+        "caddy", [str(program), *_caddy_arguments(folder)], _caddy_environment(folder, port, replicas), folder
+    )
+    async with AsyncExitStack() as stack:
+        for process in (*replicas, caddy):
+            stack.callback(process.end)
+            process.start()
+        for replica in replicas:
+            await replica.ready()
+        trust = await _trust(folder)
+        key = (secrets / "operator_key").read_text()
+        bearer = {"authorization": f"Bearer {key}"}
+        admin = httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, verify=trust, timeout=60, trust_env=False)
+        http = httpx.AsyncClient(base_url=url, verify=trust, timeout=30, trust_env=False)
+        await stack.enter_async_context(admin)
+        await stack.enter_async_context(http)
+        await until(lambda: _answers(http, "/readyz"), seconds=_STARTING_S)
+        yield Topology(url, RunningGateway(url, admin, http, Readiness()), replicas, trust, secrets)
+
+
+def make_secrets(folder: Path, *, database_url: str, redis_url: str) -> Path:
+    """What `deploy/compose/prepare` makes, with the servers of the tests in it."""
+    folder.mkdir(parents=True)
+    (folder / "database_url").write_text(database_url)
+    (folder / "redis_url").write_text(redis_url)
+    subprocess.run([ROOT / "deploy/compose/prepare", folder], check=True, capture_output=True)
+    return folder
+
+
+def replica_environment(name: str, secrets: Path) -> dict[str, str]:
+    """What Compose tells a replica, its files in our folder, on loopback, where Caddy also is."""
+    said: dict[str, str] = read_compose()["services"][name]["environment"]
+    told = {variable: value.replace("/run/secrets", str(secrets)) for variable, value in said.items()}
+    told |= {"GATEWAY_HOST": "127.0.0.1", "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32", "GATEWAY_LOG_FORMAT": "json"}
+    return {**clean_environment(), **told}
+
+
+def clean_environment() -> dict[str, str]:
+    """This machine's variables without those that mean us."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "CADDY_"))}
+
+
+def caddyfile(folder: Path) -> Path:
+    """Ours, and nobody but this machine can reach it."""
+    text = (ROOT / "deploy/caddy/Caddyfile").read_text()
+    assert text.count("\tskip_install_trust\n") == 1
+    path = folder / "Caddyfile"
+    path.write_text(text.replace("\tskip_install_trust\n", "\tskip_install_trust\n\tdefault_bind 127.0.0.1\n"))
+    return path
+
+
+def _caddy_arguments(folder: Path) -> list[str]:
+    return ["run", "--adapter", "caddyfile", "--config", str(caddyfile(folder))]
+
+
+def _caddy_environment(folder: Path, port: int, replicas: Sequence[Replica]) -> dict[str, str]:
+    return {
+        **clean_environment(),
+        "HOME": str(folder),
+        "XDG_DATA_HOME": str(folder / "caddy-data"),
+        "XDG_CONFIG_HOME": str(folder / "caddy-config"),
+        "CADDY_ADMIN": "off",
+        "CADDY_HTTP_PORT": str(free_port()),
+        "CADDY_HTTPS_PORT": str(port),
+        "GATEWAY_UPSTREAMS": " ".join(f"127.0.0.1:{replica.port}" for replica in replicas),
+    }
+
+
+async def _trust(folder: Path) -> ssl.SSLContext:
+    """Caddy's own authority, and no other."""
+    root = folder / "caddy-data/caddy/pki/authorities/local/root.crt"
+
+    async def is_there() -> bool:
+        return root.is_file() and root.stat().st_size > 0
+
+    await until(is_there, seconds=_STARTING_S)
+    return ssl.create_default_context(cafile=str(root))
+
+
+async def _answers(http: httpx.AsyncClient, url: str) -> bool:
+    try:
+        return (await http.get(url)).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _launch(
+    command: Sequence[str], environment: dict[str, str], folder: Path, log: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)
