@@ -11,8 +11,11 @@ from gateway.admin.routes import ENDPOINTS
 from gateway.domain.keys import mint_key
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
 
 URL = "https://pets.example"
+RULES = {"include": [{"names": ["x*"]}]}
+SECRET = {"place": "bearer", "value": "planted", "origins": [URL]}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants"): {"slug": "third"},
     ("PATCH", "/tenants/{t}"): {"name": "Taken over"},
@@ -22,20 +25,75 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
+    ("POST", "/tenants/{t}/profiles"): {"name": "new", **RULES},
+    ("PUT", "/tenants/{t}/profiles/{name}"): RULES,
+    ("PATCH", "/tenants/{t}/profiles/{name}"): RULES,
+    ("POST", "/tenants/{t}/credentials"): {"name": "new", **SECRET},
+    ("PUT", "/tenants/{t}/credentials/{name}"): SECRET,
+    ("POST", "/tenants/{t}/webhooks"): {"name": "new"},
+    ("PATCH", "/tenants/{t}/watches/{id}"): {"interval_s": 7},
+    ("POST", "/tenants/{t}/tools/{name}/try"): {"arguments": {}},
+    ("POST", "/tenants/{t}/prompts/{name}/try"): {"arguments": {}},
 }
-"""A valid body for every route that has one."""
+"""A valid body for every route that has one; those of primitives are made by `_sent`."""
+NOUNS = ("tools", "prompts", "resources", "resource-templates")
+BY_URI = ("resources", "resource-templates")
 ROUTES = [(route.method, route.path) for route in ENDPOINTS]
-ABOUT_ONE = [(method, path) for method, path in ROUTES if path.count("{") == 2]
+NAMED_BY_URI = [
+    *((method, f"/tenants/{{t}}/{noun}") for method in ("PUT", "PATCH", "DELETE") for noun in BY_URI),
+    ("POST", "/tenants/{t}/resources/updated"),
+    ("POST", "/tenants/{t}/resources/try"),
+]
+ABOUT_ONE = [*((method, path) for method, path in ROUTES if path.count("{") == 2), *NAMED_BY_URI]
 OF_TENANT = [(method, path) for method, path in ROUTES if "{t}" in path]
+
+
+def _uri(noun: str, owner: str) -> str:
+    """What a resource or template of this owner is addressed by."""
+    return f"docs://{owner}/{{id}}" if noun == "resource-templates" else f"docs://{owner}"
+
+
+def _primitive(noun: str, owner: str) -> dict[str, Any]:
+    """A primitive of this owner's own."""
+    match noun:
+        case "tools":
+            return static_tool(f"{owner}_own")
+        case "prompts":
+            return text_prompt(f"{owner}_own")
+        case "resources":
+            return text_resource(_uri(noun, owner))
+        case _:
+            return template(_uri(noun, owner), {"kind": "template", "text": "x", "mimeType": "text/plain"})
+
+
+def _sent(route: tuple[str, str], owner: str) -> dict[str, Any] | None:
+    """The body of a request that speaks of this owner's object."""
+    method, path = route
+    if path.endswith("/resources/updated"):
+        return {"uri": _uri("resources", owner)}
+    if route == ("POST", "/tenants/{t}/watches"):
+        return {"uri": f"docs://{owner}/new", "url": URL}
+    noun = path.split("/")[3] if path.count("/") > 2 else ""
+    if noun not in NOUNS or route in BODIES:
+        return BODIES.get(route)
+    match method, path.rpartition("/")[2]:
+        case "PUT", _:
+            return _primitive(noun, owner)
+        case "PATCH", _:
+            return {"safety": "dangerous"}
+        case "POST", last if last in {noun, "validate"}:
+            return _primitive(noun, "new")
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
 class Two:
-    """Two tenants with a key, a source and tools each, and who asks for the first."""
+    """Two tenants with a key, a source and primitives each, and who asks for the first."""
 
     gateway: RunningGateway
-    ids: dict[str, str]
-    """The key of each tenant that is asked about, by slug."""
+    ids: dict[tuple[str, str], str]
+    """The objects that are asked about by their ids, by noun and slug."""
     tenants: dict[str, str]
     """The id of each tenant, by slug."""
     keys: dict[str, str]
@@ -44,16 +102,18 @@ class Two:
     async def ask(self, route: tuple[str, str], slug: str, target: str, key: str | None) -> httpx.Response:
         """One request of this route, about this tenant and its object of this owner."""
         method, path = route
-        names = {"missing": "none"}
-        name = names.get(target, "pets" if target == "a" else "zoo")
-        tool = "/tools/" in path
+        owner = {"missing": "none", "a": "pets"}.get(target, "zoo")
+        noun = path.split("/")[3] if path.count("/") > 2 else ""
         asked = path.format(
             t=slug,
-            id=self.ids.get(target, "key_00000000000000000000"),
-            name=f"{name}_list_pets" if tool else name,
+            id=self.ids.get((noun, target), "key_00000000000000000000"),
+            name=f"{owner}_own" if noun in NOUNS else owner,
         )
+        by_uri = route in NAMED_BY_URI and not path.endswith("/updated")
+        params = {"uri": _uri(noun, owner)} if by_uri else {}
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        return await self.gateway.http.request(method, f"/admin/v1{asked}", json=BODIES.get(route), headers=headers)
+        sent = _sent(route, owner)
+        return await self.gateway.http.request(method, f"/admin/v1{asked}", json=sent, params=params, headers=headers)
 
     async def trail(self, slug: str) -> list[dict[str, Any]]:
         """What was changed in a tenant."""
@@ -63,16 +123,23 @@ class Two:
 
 @pytest.fixture
 async def two(database_url: str, redis_url: str) -> AsyncGenerator[Two]:
-    """A gateway with the tenants `a` and `b`; their sources and tools have different names."""
+    """A gateway with the tenants `a` and `b`; everything they have is called differently."""
     async with running_gateway(database_url, redis_url) as gateway:
-        ids: dict[str, str] = {}
+        ids: dict[tuple[str, str], str] = {}
         tenants: dict[str, str] = {}
         for slug, source in (("a", "pets"), ("b", "zoo")):
             await gateway.create_tenant(slug)
             tenants[slug] = (await gateway.admin.get(f"/tenants/{slug}")).json()["id"]
             made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
-            ids[slug] = made.json()["id"]
+            ids["keys", slug] = made.json()["id"]
             await gateway.import_document(slug, pets(URL), name=source, prefix=source)
+            await add(gateway, slug, "profiles", {"name": source})
+            await add(gateway, slug, "credentials", {"name": source, **SECRET})
+            await add(gateway, slug, "webhooks", {"name": source})
+            for noun in NOUNS:
+                ids[noun, slug] = (await add(gateway, slug, noun, _primitive(noun, source)))["id"]
+            watched = {"uri": _uri("resources", source), "url": URL, "interval_s": 86_400}
+            ids["watches", slug] = (await add(gateway, slug, "watches", watched))["id"]
         keys = {
             scope: await gateway.create_key("a", scope) for scope in ("mcp", "admin", "approve", "audit", "provide")
         }
@@ -97,16 +164,26 @@ async def test_a_foreign_tenant_answers_like_a_missing_one(two: Two) -> None:
     assert await two.trail("b") == before
 
 
-@pytest.mark.parametrize("route", ABOUT_ONE, ids=" ".join)
-async def test_a_foreign_object_answers_like_a_missing_one(two: Two, route: tuple[str, str]) -> None:
+async def test_a_foreign_object_answers_like_a_missing_one(two: Two) -> None:
     """Ours: an object of another tenant, named under the own one, is what a missing one is: 404 (TEN-1, TEN-5)."""
     before = await two.trail("b")
-    missing = await two.ask(route, "a", "missing", two.keys["admin"])
-    foreign = await two.ask(route, "a", "b", two.keys["admin"])
-    assert missing.status_code == 404
-    assert _shape(foreign) == _shape(missing)
+    for route in ABOUT_ONE:
+        missing = await two.ask(route, "a", "missing", two.keys["admin"])
+        foreign = await two.ask(route, "a", "b", two.keys["admin"])
+        assert missing.status_code == 404, route
+        assert _shape(foreign) == _shape(missing), route
     assert await two.trail("b") == before
-    assert (await two.ask(route, "a", "a", two.keys["admin"])).is_success
+
+
+async def test_every_route_about_an_object_answers_for_the_own_one(two: Two) -> None:
+    """Ours: the same requests go through where the object is the tenant's own, so the refusals mean something."""
+    removals = [route for route in ABOUT_ONE if route[0] == "DELETE"]
+    for route in [*(route for route in ABOUT_ONE if route not in removals), *removals]:
+        noun = route[1].split("/")[3]
+        if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
+            await add(two.gateway, "a", noun, _primitive(noun, "pets"))
+        answer = await two.ask(route, "a", "a", two.keys["admin"])
+        assert answer.is_success, (route, answer.text)
 
 
 async def test_without_a_good_credential_every_route_is_401(two: Two) -> None:
@@ -127,7 +204,7 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
     for route in OF_TENANT:
         for scope in ("mcp", "approve", "audit", "provide"):
             answer = await two.ask(route, "a", "a", two.keys[scope])
-            may = scope == "audit" and route[1].endswith("/audit")
+            may = scope == "audit" and route[1].endswith(("/audit", "/audit/verify"))
             assert answer.status_code == (200 if may else 403), (route, scope)
     assert await two.trail("a") == before
 
@@ -153,12 +230,44 @@ async def test_a_tenant_admin_may_everything_of_its_own(two: Two) -> None:
 
 
 async def test_lists_of_one_tenant_hold_nothing_of_another(two: Two) -> None:
-    """Ours: no list of one tenant names a key, source, tool or entry of the other (TEN-1)."""
-    for noun in ("keys", "sources", "tools", "audit"):
+    """Ours: no list of one tenant names a key, source, primitive or entry of the other (TEN-1)."""
+    for noun in ("keys", "sources", *NOUNS, "profiles", "credentials", "audit"):
         answer = await two.ask(("GET", f"/tenants/{{t}}/{noun}"), "a", "a", two.keys["admin"])
-        assert two.ids["b"] not in answer.text
+        assert two.ids["keys", "b"] not in answer.text
         assert "zoo" not in answer.text
         assert two.tenants["b"] not in answer.text
+
+
+@pytest.mark.parametrize("noun", BY_URI)
+async def test_a_foreign_uri_finds_nothing(two: Two, noun: str) -> None:
+    """Ours: a list that is asked for the URI of another tenant's resource is empty, as for one that is not (TEN-1)."""
+    headers = {"authorization": f"Bearer {two.keys['admin']}"}
+    for owner, count in (("pets", 1), ("zoo", 0), ("none", 0)):
+        params = {"uri": _uri(noun, owner)}
+        answer = await two.gateway.http.get(f"/admin/v1/tenants/a/{noun}", params=params, headers=headers)
+        assert len(answer.json()["items"]) == count
+
+
+async def test_a_handler_names_nothing_of_another_tenant(two: Two) -> None:
+    """Ours: tools, operations and credentials of another tenant are what missing ones are to a handler (TEN-1)."""
+    headers = {"authorization": f"Bearer {two.keys['admin']}"}
+
+    async def said(owner: str) -> list[object]:
+        """What is answered to handlers that name things of this owner."""
+        url = {"kind": "http", "method": "GET", "url": URL}
+        handlers: list[dict[str, Any]] = [
+            {"kind": "steps", "steps": [{"call": {"tool": f"{owner}_own"}}]},
+            {"kind": "openapi", "source": owner, "operation": "list_pets", "arguments": {}},
+            {**url, "credential": owner},
+        ]
+        answers = [
+            await two.gateway.http.post("/admin/v1/tenants/a/tools", json=tool("new", handler), headers=headers)
+            for handler in handlers
+        ]
+        assert {answer.status_code for answer in answers} == {422}
+        return [[fault["reason"].replace(owner, "?") for fault in answer.json()["errors"]] for answer in answers]
+
+    assert await said("zoo") == await said("none")
 
 
 async def test_a_cursor_of_one_tenant_opens_no_list_of_another(two: Two) -> None:

@@ -20,8 +20,9 @@ from schemathesis.specs.openapi import checks as openapi_checks
 from gateway.admin.routes import ENDPOINTS
 from tests.support.documents import pets
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
+from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
 
-EXAMPLES = 20
+EXAMPLES = 10
 _GENERAL, _OF_THE_DOCUMENT, _OPENAPI = cast("Any", checks), cast("Any", openapi_checks), cast("Any", openapi)
 """Without their types, of which some are left open."""
 
@@ -36,6 +37,13 @@ OPERATIONS = [(endpoint.method, endpoint.path) for endpoint in ENDPOINTS]
 AT_THE_EDGE = {414, 431}
 """Refusals before any route is known; the document says them once for all."""
 
+SAMPLES = [
+    static_tool("made"),
+    text_prompt("made"),
+    text_resource("docs://made"),
+    template("docs://made/{id}", {"kind": "http", "method": "GET", "url": "http://169.254.169.254/{{ id }}"}),
+]
+"""Primitives that are valid for one family and not for the others."""
 NEVER_DIALLED = "http://169.254.169.254/openapi.json"
 
 
@@ -69,7 +77,8 @@ async def target(database_url: str, redis_url: str) -> AsyncGenerator[Target]:
             ids[slug] = made.json()["id"]
         key = await gateway.create_key("a", "admin")
         other = (await gateway.admin.get("/tenants/b")).json()["id"]
-        names = ["pets", *(f"{slug}_list_pets" for slug in (*ids, "scratch")), *ids.values()]
+        slugs = (*ids, "scratch")
+        names = ["pets", *(f"{slug}_{tool}" for slug in slugs for tool in ("list_pets", "own")), *ids.values()]
         callers = {
             "operator": Caller(OPERATOR_KEY, ["scratch"], names, ["scratch"]),
             "tenant": Caller(key, ["a", "a", "b", other], names, ["a"]),
@@ -82,11 +91,16 @@ async def _furnish(gateway: RunningGateway, slug: str) -> None:
     if (await gateway.admin.get(f"/tenants/{slug}")).status_code == 404:
         await gateway.create_tenant(slug)
         await gateway.import_document(slug, pets("https://pets.example"), name="pets", prefix=slug)
+        await add(gateway, slug, "tools", static_tool(f"{slug}_own"))
+        await add(gateway, slug, "prompts", text_prompt(f"{slug}_own"))
+        await add(gateway, slug, "resources", text_resource(f"docs://{slug}"))
+        await add(gateway, slug, "profiles", {"name": f"pets-{slug}"})
 
 
 async def _everything(gateway: RunningGateway, slug: str) -> list[Any]:
     """What a tenant has, as the operator sees it."""
-    parts = ("", "/keys", "/sources", "/sources/pets/report", "/tools", "/policy", "/audit")
+    nouns = ("tools", "resources", "resource-templates", "prompts", "profiles", "credentials")
+    parts = ("", "/keys", "/sources", "/sources/pets/report", "/policy", "/audit", *(f"/{noun}" for noun in nouns))
     return [(await gateway.admin.get(f"/tenants/{slug}{part}")).json() for part in parts]
 
 
@@ -166,3 +180,5 @@ def _aim(case: Any, data: st.DataObject, who: Caller) -> None:
     body = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
     if isinstance(body.get("url"), str):
         body["url"] = NEVER_DIALLED
+    if isinstance(body.get("definition"), dict) and isinstance(body.get("handler"), dict):
+        body.update(data.draw(st.sampled_from([{}, *SAMPLES])))

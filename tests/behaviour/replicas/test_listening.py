@@ -82,6 +82,43 @@ async def test_a_stream_of_a_deleted_tenant_ends(acme: Acme) -> None:
                 assert event
 
 
+async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) -> None:
+    """Ours: what was said of the key and of the catalog is lost, and the streams end all the same (TEN-2, RES-6)."""
+    gateway, listening = acme.replicas.a.gateway, anyio.Event()
+    names = ("revoke", "rotate", "delete")
+    keys = {name: await gateway.create_key(acme.slug) for name in names}
+    open_count = 0
+
+    async def listen(key: str) -> None:
+        nonlocal open_count
+        async with (
+            acme.replicas.client(acme.slug, key, to=acme.replicas.b) as client,
+            client.listen(tools_list_changed=True) as stream,
+        ):
+            open_count += 1
+            if open_count == len(keys):
+                listening.set()
+            async for event in stream:
+                assert event
+
+    async with (
+        acme.replicas.client(acme.slug, acme.key, to=acme.replicas.b) as other,
+        other.listen(tools_list_changed=True) as stays,
+    ):
+        with anyio.fail_after(PATIENCE_S * 2):
+            async with anyio.create_task_group() as group:
+                for key in keys.values():
+                    group.start_soon(listen, key)
+                await listening.wait()
+                with acme.replicas.a.muted():
+                    for name in names:
+                        path = f"/tenants/{acme.slug}/keys/key_{keys[name].split('_')[2]}"
+                        ended = gateway.admin.delete(path) if name == "delete" else gateway.admin.post(f"{path}/{name}")
+                        (await ended).raise_for_status()
+        await _change(acme)
+        await _hears(stays)
+
+
 async def test_whoever_loses_a_stream_with_its_replica_listens_anew_at_the_other(acme: Acme) -> None:
     """Ours: a killed replica costs a stream, not the hearing (CAP-2, SRV-1)."""
     async with acme.replicas.client(acme.slug, acme.key) as client:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.embedded.child import Account
 from gateway.embedded.programs import postgres_programs, redis_program
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
-from gateway.errors import EmbeddedServerFailed
+from gateway.errors import DatabaseUnavailable, EmbeddedServerFailed
 from gateway.store.connect import connect_owner
 
 _ROOT = Path(__file__).parents[3]
@@ -252,3 +253,73 @@ async def test_servers_survive_a_signal_meant_for_the_terminal(tmp_path: Path) -
     process.send_signal(signal.SIGINT)
     await anyio.to_thread.run_sync(_end, process)
     assert not (tmp_path / "servers" / "postgres" / "postmaster.pid").exists()
+
+
+def _pid(data_dir: Path, name: str) -> int:
+    file = {"postgres": "postgres/postmaster.pid", "redis": "redis.pid"}[name]
+    return int((data_dir / "servers" / file).read_text().split()[0])
+
+
+async def _answers_again(urls: EmbeddedUrls) -> None:
+    with anyio.fail_after(30):
+        while True:
+            try:
+                assert await _sql(urls, "select n from kept") == 7
+                assert await _redis(urls, "GET kept") == b"$1\r\n7\r\n"
+                return
+            except (DatabaseUnavailable, OSError, anyio.EndOfStream, anyio.BrokenResourceError):
+                await anyio.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", ["postgres", "redis"])
+async def test_a_server_that_is_killed_is_started_again_with_its_data(tmp_path: Path, name: str) -> None:
+    """Ours: a crash of an embedded server costs a moment and nothing that was acknowledged (SRV-4)."""
+    async with EmbeddedServers(tmp_path) as urls:
+        await _sql(urls, "create table kept as select 7 as n")
+        assert await _redis(urls, "SET kept 7") == b"+OK\r\n"
+        first = _pid(tmp_path, name)
+        with capture_logs() as lines:
+            os.kill(first, signal.SIGKILL)
+            with anyio.fail_after(30):
+                while "embedded_server_restarted" not in [line["event"] for line in lines]:  # noqa: ASYNC110  # a log
+                    await anyio.sleep(0.02)
+        await _answers_again(urls)
+        assert _pid(tmp_path, name) != first
+    assert [line["event"] for line in lines] == ["embedded_server_ended", "embedded_server_restarted"]
+
+
+async def test_a_server_that_does_not_come_up_again_ends_its_block(tmp_path: Path) -> None:
+    """Ours: what cannot be mended ends the gateway with the server's own last words (SRV-3)."""
+    with anyio.fail_after(30), pytest.raises(EmbeddedServerFailed, match="no_such_setting"):
+        async with EmbeddedServers(tmp_path):
+            (tmp_path / "servers" / "postgres" / "postgresql.conf").write_text("no_such_setting = 1\n")
+            os.kill(_pid(tmp_path, "postgres"), signal.SIGKILL)
+            await anyio.sleep_forever()
+
+    (tmp_path / "servers" / "postgres" / "postgresql.conf").write_text("")
+    async with EmbeddedServers(tmp_path) as urls:
+        assert await _sql(urls, "select 1") == 1
+
+
+async def test_a_server_that_ends_again_and_again_ends_its_block(tmp_path: Path) -> None:
+    """Ours: restarting for ever would hide that something is wrong (SRV-3)."""
+    kills = 0
+    with capture_logs() as lines, anyio.fail_after(30), pytest.raises(EmbeddedServerFailed, match="ended 4 times"):
+        async with EmbeddedServers(tmp_path):
+            while True:
+                if kills == sum(line["event"] == "embedded_server_restarted" for line in lines):
+                    os.kill(_pid(tmp_path, "redis"), signal.SIGKILL)
+                    kills += 1
+                await anyio.sleep(0.02)
+
+    assert kills == 4
+
+
+async def test_an_error_of_the_block_stays_what_it_was(tmp_path: Path) -> None:
+    """Ours: whoever runs with embedded servers catches its own errors as without them."""
+    cause = ValueError("why")
+    with pytest.raises(DatabaseUnavailable) as caught:
+        async with EmbeddedServers(tmp_path):
+            raise DatabaseUnavailable("away") from cause
+
+    assert caught.value.__cause__ is cause

@@ -1,0 +1,221 @@
+"""Sessions in foreign hands: every verb, with every credential that is not the owner's (security C4, TEN-1)."""
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
+from tests.support.primitives import add, text_resource, tool
+from tests.support.replicas import until
+
+SCHEMA = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
+ASKING = [{"ask": {"key": "ok", "message": "Really?", "schema": SCHEMA}, "as": "ok"}, {"return": {"text": "done"}}]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Two tenants with the same tools, three keys, and a session of the first."""
+
+    gateway: RunningGateway
+    owner: str
+    colleague: str
+    foreigner: str
+    session: str
+
+    def headers(self, key: str, session: str | None = None, **more: str) -> dict[str, str]:
+        sent = {"authorization": f"Bearer {key}", "accept": ACCEPT, **more}
+        return sent if session is None else {**sent, "mcp-session-id": session}
+
+
+@pytest.fixture
+async def world(database_url: str, redis_url: str) -> AsyncGenerator[World]:
+    async with running_gateway(database_url, redis_url) as gateway:
+        for slug in ("acme", "globex"):
+            await gateway.create_tenant(slug)
+            await add(gateway, slug, "tools", tool("danger", {"kind": "steps", "steps": ASKING}, safety="safe"))
+            await add(gateway, slug, "resources", text_resource("note://1"))
+        owner = await gateway.create_key("acme")
+        colleague, foreigner = await gateway.create_key("acme"), await gateway.create_key("globex")
+        session = await _open(gateway, "acme", owner)
+        yield World(gateway, owner, colleague, foreigner, session)
+
+
+async def _open(gateway: RunningGateway, slug: str, key: str) -> str:
+    params: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    answer = await gateway.http.post(
+        f"/t/{slug}/mcp",
+        json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
+        headers={"authorization": f"Bearer {key}", "accept": ACCEPT},
+    )
+    session: str = answer.headers["mcp-session-id"]
+    return session
+
+
+def _messages() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        ("request", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+        ("call", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "danger", "arguments": {}}}),
+        ("cancel", {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+        ("answer", {"jsonrpc": "2.0", "id": "x", "result": {"action": "accept"}}),
+    ]
+
+
+@pytest.mark.parametrize("thief", ["colleague", "foreigner"])
+@pytest.mark.parametrize(("kind", "message"), _messages())
+async def test_a_foreign_session_takes_no_message(world: World, thief: str, kind: str, message: dict[str, Any]) -> None:
+    """Ours: with a foreign session's id every message is answered as if there were none (TEN-1, TEN-5)."""
+    del kind
+    slug, key = ("acme", world.colleague) if thief == "colleague" else ("globex", world.foreigner)
+
+    stolen = await world.gateway.http.post(f"/t/{slug}/mcp", json=message, headers=world.headers(key, world.session))
+    unknown = await world.gateway.http.post(f"/t/{slug}/mcp", json=message, headers=world.headers(key, "x" * 43))
+
+    assert stolen.status_code == unknown.status_code == 404
+    assert _said(stolen) == _said(unknown)
+
+
+def _said(answer: httpx.Response) -> dict[str, Any]:
+    """An answer without what is new in each."""
+    said: dict[str, Any] = answer.json()
+    del said["error"]["data"]["correlation_id"]
+    return said
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("thief", ["colleague", "foreigner", "outsider"])
+async def test_a_foreign_session_is_neither_heard_nor_ended(world: World, method: str, thief: str) -> None:
+    """Ours: neither its stream, from whatever place, nor its end is anybody else's (TEN-1, TEN-5)."""
+    slug = "globex" if thief == "foreigner" else "acme"
+    key = {"colleague": world.colleague, "foreigner": world.foreigner, "outsider": "mcpg_live_x"}[thief]
+    for place in ({}, {"last-event-id": "g/0-0/0"}, {"last-event-id": "rabcdefgh12345678/0-1"}):
+        answer = await world.gateway.http.request(
+            method, f"/t/{slug}/mcp", headers=world.headers(key, world.session, **place)
+        )
+        assert answer.status_code == (401 if thief == "outsider" else 404)
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    still = await world.gateway.http.post("/t/acme/mcp", json=ping, headers=world.headers(world.owner, world.session))
+    assert still.status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/t/globex/mcp", "/t/acme/other/mcp"])
+async def test_a_session_is_good_at_its_own_url_only(world: World, path: str) -> None:
+    """Ours: neither another tenant's URL nor another profile's takes it (TEN-1)."""
+    await add(world.gateway, "acme", "profiles", {"name": "other"})
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+    answer = await world.gateway.http.post(path, json=ping, headers=world.headers(world.owner, world.session))
+
+    assert answer.status_code == 404
+
+
+async def test_two_session_headers_are_none(world: World) -> None:
+    """Ours: whoever reads the first and whoever reads the last must not see two sessions (TEN-5)."""
+    other = await _open(world.gateway, "acme", world.owner)
+    headers = [*world.headers(world.owner).items(), ("mcp-session-id", world.session), ("mcp-session-id", other)]
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+    answer = await world.gateway.http.post("/t/acme/mcp", json=ping, headers=headers)
+
+    assert answer.status_code == 400
+
+
+async def _endpoint(lines: Any) -> str:
+    """Where the stream of HTTP+SSE says that messages go."""
+    async for line in lines:
+        if line.startswith("data: "):
+            return str(line[6:])
+    raise AssertionError("no endpoint")
+
+
+async def test_the_two_transports_keep_their_sessions_apart(world: World) -> None:
+    """Ours: a session of the one is unknown to the other (TEN-5)."""
+    http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with http.stream("GET", "/t/acme/sse", headers=world.headers(world.owner)) as stream:
+        path = await _endpoint(stream.aiter_lines())
+        session = path.rpartition("=")[2]
+        there = await http.post("/t/acme/mcp", json=ping, headers=world.headers(world.owner, session))
+        here = await http.post(
+            f"/t/acme/messages?session_id={world.session}", json=ping, headers=world.headers(world.owner)
+        )
+        listening = await http.get("/t/acme/mcp", headers=world.headers(world.owner, session))
+
+    assert path.startswith("/t/acme/messages?session_id=")
+    assert (there.status_code, here.status_code, listening.status_code) == (404, 404, 404)
+
+
+async def test_messages_of_the_old_transport_need_their_owner(world: World) -> None:
+    """Ours: the id in the URL is no credential (TEN-1, TEN-5)."""
+    http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with http.stream("GET", "/t/acme/sse", headers=world.headers(world.owner)) as stream:
+        lines = stream.aiter_lines()
+        path = await _endpoint(lines)
+        foreign = path.replace("/acme/", "/globex/")
+        refused = [
+            await http.post(path, json=ping, headers=world.headers(world.colleague)),
+            await http.post(foreign, json=ping, headers=world.headers(world.foreigner)),
+            await http.post(f"{path}&session_id={'x' * 43}", json=ping, headers=world.headers(world.owner)),
+            await http.post("/t/acme/messages", json=ping, headers=world.headers(world.owner)),
+        ]
+        nobody = await http.post(path, json=ping)
+        taken = await http.post(path, json=ping, headers=world.headers(world.owner))
+        with anyio.fail_after(10):
+            answered = json.loads(await _endpoint(lines))
+
+    assert [answer.status_code for answer in refused] == [404, 404, 404, 404]
+    assert (nobody.status_code, taken.status_code, taken.content) == (401, 202, b"")
+    assert answered == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+async def test_with_its_stream_an_old_session_ends(world: World) -> None:
+    """Ours: nobody can go on with a session whose stream is gone (RES-6)."""
+    http, ping = world.gateway.http, {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with http.stream("GET", "/t/acme/sse", headers=world.headers(world.owner)) as stream:
+        path = await _endpoint(stream.aiter_lines())
+
+    async def is_gone() -> bool:
+        return (await http.post(path, json=ping, headers=world.headers(world.owner))).status_code == 404
+
+    await until(is_gone, seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/t/acme/mcp", "GET, POST, DELETE"),
+        ("POST", "/t/acme/sse", "GET"),
+        ("DELETE", "/t/acme/sse", "GET"),
+        ("GET", "/t/acme/messages", "POST"),
+    ],
+)
+async def test_each_door_takes_its_own_methods(world: World, method: str, path: str, allowed: str) -> None:
+    """RFC 9110: 405 says what is allowed (SRV-1)."""
+    answer = await world.gateway.http.request(method, path, headers=world.headers(world.owner))
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
+async def test_one_subject_cannot_take_all_sessions(world: World) -> None:
+    """Ours: the last tenth of a tenant's sessions is left to its other keys (TEN-3)."""
+    policy = {"limits": {"sessions": 10}}
+    (await world.gateway.admin.put("/tenants/acme/policy", json=policy)).raise_for_status()
+    statuses: list[int] = []
+    params: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    for key in (*[world.owner] * 9, world.colleague):
+        answer = await world.gateway.http.post("/t/acme/mcp", json=body, headers=world.headers(key))
+        statuses.append(answer.status_code)
+
+    assert statuses == [200] * 8 + [429, 200]

@@ -1,0 +1,267 @@
+"""Clients that keep a connection without using it: slow headers, slow readers, silence (security C4)."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from gateway.app import sockets
+from gateway.app.sockets import Socket
+
+ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class _Impatient(Socket):
+    header_s = 0.3
+    stall_s = 0.3
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answering = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.answering.set()
+
+
+@asynccontextmanager
+async def _serving(app: Answer, *, keep_alive_s: int = 60) -> AsyncGenerator[int]:
+    """A server with little patience; the port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app, http=_Impatient, lifespan="off", access_log=False, log_config=None, timeout_keep_alive=keep_alive_s
+    )
+    server = _Server(config)
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listener])
+        try:
+            with anyio.fail_after(10):
+                await server.answering.wait()
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+
+
+async def _ok(scope: Scope, receive: Receive, send: Send) -> None:
+    del scope, receive
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> bytes:
+    """All that comes before the connection ends."""
+    seen = b""
+    with anyio.fail_after(10):
+        while True:
+            try:
+                chunk = await reader.read(65536)
+            except ConnectionError:
+                return seen
+            if not chunk:
+                return seen
+            seen += chunk
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"G", b"GET / HTTP/1.1\r\nhost: x\r\n", b"\r\n\r\n", ASK + b"GET / HT"],
+    ids=["silent", "letter", "half a header", "empty lines", "half a second one"],
+)
+async def test_a_header_that_does_not_come_ends_the_connection(said: bytes) -> None:
+    """Ours: nobody keeps a connection by saying little (TEN-5)."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(said)
+        seen = await _until_closed(reader)
+        writer.close()
+
+    assert seen.count(b"HTTP/1.1 200") == said.count(ASK)
+
+
+async def test_an_empty_line_after_an_answer_does_not_buy_time() -> None:
+    """Ours: what neither begins a request nor ends one is no use of a connection (TEN-5)."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK)
+        await reader.readuntil(b"ok")
+        writer.write(b"\r\n")
+        assert await _until_closed(reader) == b""
+        writer.close()
+
+
+async def test_dripping_does_not_buy_time() -> None:
+    """Ours: the clock does not begin anew with each byte (TEN-5)."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+        async def drip() -> None:
+            for byte in b"GET / HTTP/1.1\r\nhost: " + b"x" * 10_000:
+                writer.write(bytes([byte]))
+                await asyncio.sleep(0.02)
+
+        dripping = asyncio.create_task(drip())
+        assert await _until_closed(reader) == b""
+        dripping.cancel()
+        writer.close()
+
+
+async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
+    """Ours: what comes slowly after the answer was given is not waited for (TEN-5)."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n")
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+
+        async def drip() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.02)
+
+        dripping = asyncio.create_task(drip())
+        assert await _until_closed(reader) == b""
+        dripping.cancel()
+        writer.close()
+
+
+async def test_a_client_that_asks_again_and_again_is_served() -> None:
+    """Ours: patience begins anew with each request; between them the server's own keep-alive counts."""
+    async with _serving(_ok) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(4):
+            await asyncio.sleep(0.15)
+            writer.write(ASK[:10])
+            await asyncio.sleep(0.05)
+            writer.write(ASK[10:])
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+
+async def test_a_slow_application_is_not_a_slow_client() -> None:
+    """Ours: while an answer is being made nobody counts."""
+    release = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await release.wait()
+        await _ok(scope, receive, send)
+
+    async with _serving(app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK)
+        await asyncio.sleep(0.8)
+        release.set()
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+
+async def test_a_reader_that_has_stopped_is_cut_off() -> None:
+    """Ours: what a client does not take is not kept for it, and whoever writes is let go (TEN-5)."""
+    ended = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def write() -> None:
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+                await asyncio.sleep(0)
+
+        writing = asyncio.create_task(write())
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        writing.cancel()
+        ended.set()
+
+    async with _serving(app) as port:
+        client = socket.create_connection(("127.0.0.1", port))
+        client.sendall(ASK)
+        with anyio.fail_after(15):
+            await ended.wait()
+        client.close()
+
+
+async def test_a_slow_reader_that_reads_is_served() -> None:
+    """Ours: slowness alone ends nothing."""
+    size = 24 * 1024 * 1024
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        length = str(size).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": b"x" * size})
+
+    async with _serving(app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**17)
+        writer.write(ASK)
+        await reader.readuntil(b"\r\n\r\n")
+        left = size
+        for _ in range(16):
+            left -= len(await reader.readexactly(1024 * 1024))
+            await asyncio.sleep(0.05)
+        assert len(await reader.readexactly(left)) == left
+        writer.close()
+
+
+async def test_half_open_sockets_do_not_hinder_others() -> None:
+    """Ours: hundreds of silent connections are closed, and whoever asks meanwhile is answered (TEN-5)."""
+    async with _serving(_ok) as port:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        for half, _ in silent:
+            assert await _until_closed(half) == b""
+        for _, end in (*silent, (reader, writer)):
+            end.close()
+
+
+async def test_there_is_an_end_to_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: beyond the most that one replica holds a connection is refused, not queued (TEN-5)."""
+    monkeypatch.setattr(sockets, "MAX_CONNECTIONS", 3)
+    async with _serving(_ok) as port:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for reader, writer in held:
+            writer.write(ASK)
+            await reader.readuntil(b"ok")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert (await _until_closed(reader)).startswith(b"HTTP/1.1 503")
+        for _, open_one in (*held, (reader, writer)):
+            open_one.close()
+
+
+async def test_the_kernel_watches_the_peer() -> None:
+    """Ours: a peer that is gone without a word is found out by the kernel (TEN-5)."""
+    seen: list[Any] = []
+
+    class Watched(_Impatient):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            raw = transport.get_extra_info("socket")
+            seen.append(raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+            seen.append(raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = _Server(uvicorn.Config(_ok, http=Watched, lifespan="off", access_log=False, log_config=None))
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listener])
+        with anyio.fail_after(10):
+            await server.answering.wait()
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+        writer.write(ASK)
+        await reader.readuntil(b"ok")
+        writer.close()
+        server.should_exit = True
+
+    assert seen == [1, 30_000]

@@ -1,0 +1,107 @@
+"""Answers of every kind through a real gateway, as results of both eras."""
+
+import json
+from base64 import b64decode
+from typing import Any, Literal
+
+import pytest
+
+from tests.behaviour.openapi.conftest import SLUG, Desk
+from tests.support.documents import many
+
+Mode = Literal["legacy", "auto"]
+ERAS: tuple[Mode, ...] = ("legacy", "auto")
+
+
+@pytest.fixture
+async def one(desk: Desk) -> Desk:
+    """With one operation, `op_0000`."""
+    await desk.import_document(many(desk.upstream.url, 1))
+    return desk
+
+
+async def result(desk: Desk, status: int, kind: str, body: bytes) -> dict[str, Any]:
+    """What the call answers when the upstream says this."""
+    desk.upstream.status, desk.upstream.content_type, desk.upstream.body = status, kind, body
+    return await desk.call("op_0000", {})
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_structure_has_the_form_of_its_era(one: Desk, mode: Mode) -> None:
+    """MCP: objects are structured content in both eras, lists and scalars in the newer one; text always (CAL-1)."""
+    found: list[tuple[object, str]] = []
+    async with one.gateway.client(SLUG, one.key, mode) as client:
+        for body in (b'{"a": [1]}', b"[1, 2]", b"7", b"null"):
+            one.upstream.body = body
+            answer = await client.call_tool("op_0000", {})
+            found.append((answer.structured_content, answer.content[0].model_dump()["text"]))
+
+    is_new = mode == "auto"
+    assert found == [
+        ({"a": [1]}, '{"a":[1]}'),
+        ([1, 2] if is_new else None, "[1,2]"),
+        (7 if is_new else None, "7"),
+        (None, "null"),
+    ]
+
+
+async def test_every_kind_of_answer_has_its_block(one: Desk) -> None:
+    """MCP: text, image, audio, embedded bytes; an answer without a body has none (CAL-1)."""
+    big = await result(one, 200, "application/hal+json", b'{"n":12345678901234567890123,"f":1.10}')
+    text = await result(one, 200, "text/plain; charset=latin-1", b"caf\xe9")
+    stream = await result(one, 200, "text/event-stream", b"data: 1\n\ndata: 2\n\n")
+    lie = await result(one, 200, "application/json", b"<html>")
+    image = await result(one, 200, "image/png", b"\x89PNG\xff")
+    pdf = await result(one, 200, "application/pdf", b"%PDF\xff\x00")
+    nothing = await result(one, 204, "", b"")
+
+    assert big["content"][0]["text"] == '{"n":12345678901234567890123,"f":1.10}'
+    assert big["structuredContent"]["n"] == 12345678901234567890123
+    assert text["content"] == [{"type": "text", "text": "café"}]
+    assert stream["content"][0]["text"].endswith("data: 2\n\n")
+    assert lie["content"] == [{"type": "text", "text": "<html>"}]
+    assert (image["content"][0]["type"], b64decode(image["content"][0]["data"])) == ("image", b"\x89PNG\xff")
+    assert b64decode(pdf["content"][0]["resource"]["blob"]) == b"%PDF\xff\x00"
+    assert nothing["content"] == []
+    assert not any(item["isError"] for item in (big, text, stream, lie, image, pdf, nothing))
+
+
+async def test_what_is_no_success_is_an_error_result(one: Desk) -> None:
+    """Ours: status, hint and the beginning of the body, for the model to read; redirects are not followed (OAS-2)."""
+    one.upstream.headers = (("Retry-After", "7"),)
+    busy = await result(one, 503, "application/problem+json", b'{"title": "busy"}')
+    one.upstream.headers = (("Location", f"{one.upstreams[1].url}/elsewhere"),)
+    moved = await result(one, 307, "", b"")
+
+    assert busy["isError"] is True
+    assert "HTTP 503" in busy["content"][0]["text"]
+    assert "Retry-After: 7" in busy["content"][0]["text"]
+    assert "busy" in busy["content"][0]["text"]
+    assert moved["isError"] is True
+    assert "307" in moved["content"][0]["text"]
+    assert {number for number, _ in one.seen()} == {1}
+
+
+async def test_a_large_answer_is_cut_to_whole_elements(one: Desk) -> None:
+    """Ours: a result has a bound, and what is missing is said (CAL-1)."""
+    body = json.dumps({"items": [{"id": number} for number in range(60_000)], "next": "c"}).encode()
+    cut = await result(one, 200, "application/json", body)
+
+    assert len(cut["content"][0]["text"]) <= 256 * 1024
+    assert json.loads(cut["content"][0]["text"]) == cut["structuredContent"]
+    assert cut["structuredContent"]["next"] == "c"
+    assert "of 60,000 elements" in cut["content"][1]["text"]
+
+
+async def test_the_rest_of_a_cut_answer_is_read_by_its_caller_alone(one: Desk) -> None:
+    """Ours: the link of a cut result leads to all of it, for the principal that has it and nobody else (TEN-1)."""
+    body = json.dumps([{"id": number} for number in range(60_000)]).encode()
+    cut = await result(one, 200, "application/json", body)
+    [link] = [block for block in cut["content"] if block["type"] == "resource_link"]
+    stranger = await one.gateway.create_key(SLUG)
+
+    mine = await one.gateway.rpc(SLUG, one.key, "resources/read", {"uri": link["uri"]}, mcp_name=link["uri"])
+    theirs = await one.gateway.rpc(SLUG, stranger, "resources/read", {"uri": link["uri"]}, mcp_name=link["uri"])
+
+    assert mine.json()["result"]["contents"][0]["text"].encode() == body
+    assert "result" not in theirs.json()

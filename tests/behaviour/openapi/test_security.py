@@ -1,0 +1,104 @@
+"""Credentials through a real gateway: all of a requirement, one of several, tokens fetched, nothing given away."""
+
+import json
+from typing import Any
+
+from tests.behaviour.openapi.conftest import Desk
+
+
+def document(desk: Desk) -> dict[str, Any]:
+    """One operation for each way in."""
+    token_url = f"{desk.upstreams[1].url}/token"
+    schemes: dict[str, Any] = {
+        "header": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "query": {"type": "apiKey", "in": "query", "name": "key"},
+        "cookie": {"type": "apiKey", "in": "cookie", "name": "sid"},
+        "basic": {"type": "http", "scheme": "basic"},
+        "token": {"type": "http", "scheme": "Token"},
+        "unstored": {"type": "apiKey", "in": "header", "name": "X-Other"},
+        "oauth": {
+            "type": "oauth2",
+            "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {"read": "", "write": ""}}},
+        },
+    }
+    ways: dict[str, list[dict[str, list[str]]]] = {
+        "both": [{"header": [], "query": [], "cookie": []}],
+        "either": [{"unstored": []}, {"basic": []}],
+        "named": [{"token": []}],
+        "optional": [{"unstored": []}, {}],
+        "missing": [{"unstored": []}],
+        "fetched": [{"oauth": ["read"]}],
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Ways in", "version": "1"},
+        "servers": [{"url": desk.upstream.url}],
+        "components": {"securitySchemes": schemes},
+        "paths": {
+            f"/{name}": {"get": {"operationId": name, "security": security, "responses": {"200": {"description": ""}}}}
+            for name, security in ways.items()
+        },
+    }
+
+
+STORED = {
+    "header": "header-secret",
+    "query": "query secret",
+    "cookie": "cookie-secret",
+    "basic": ["user", "basic-secret"],
+    "token": "token-secret",
+    "oauth": ["client", "client-secret"],
+}
+
+
+async def test_every_way_in_is_taken_as_the_document_says(desk: Desk) -> None:
+    """OpenAPI: all schemes of a requirement, the first requirement for which all is stored (OAS-2)."""
+    await desk.import_document(document(desk), STORED)
+    for name in ("both", "either", "named", "optional"):
+        assert (await desk.call(name, {}))["isError"] is False
+    missing = await desk.call("missing", {})
+    both, either, named, optional = [seen for _, seen in desk.seen()]
+
+    assert both.target == "/both?key=query%20secret"
+    assert (both.header("x-key"), both.header("cookie")) == ("header-secret", "sid=cookie-secret")
+    assert either.header("authorization") == "Basic dXNlcjpiYXNpYy1zZWNyZXQ="
+    assert named.header("authorization") == "Token token-secret"
+    assert optional.header("x-other") is None
+    assert missing["isError"] is True
+    assert "unstored" in missing["content"][0]["text"]
+
+
+async def test_a_token_is_fetched_once_and_again_when_it_is_refused(desk: Desk) -> None:
+    """RFC 6749: a client's own credentials buy a token, which is used until the upstream refuses it (OAS-2)."""
+    api, authority = desk.upstreams
+    await desk.import_document(document(desk), STORED)
+    authority.body = json.dumps({"access_token": "tok-1234567", "token_type": "bearer", "expires_in": 3600}).encode()
+    for _ in range(2):
+        assert (await desk.call("fetched", {}))["isError"] is False
+    seen = desk.seen()
+
+    assert [item.header("authorization") for number, item in seen if number == 1] == ["Bearer tok-1234567"] * 2
+    [asked] = [item for number, item in seen if number == 2]
+    assert (asked.method, asked.target, asked.body) == ("POST", "/token", b"grant_type=client_credentials&scope=read")
+
+    api.status, api.body = 401, b"bad token tok-1234567 of client-secret"
+    refused = await desk.call("fetched", {})
+    numbers = [number for number, _ in desk.seen()]
+
+    assert sorted(numbers) == [1, 1, 2]
+    assert refused["isError"] is True
+    assert "HTTP 401" in refused["content"][0]["text"]
+    assert "tok-1234567" not in json.dumps(refused)
+    assert "client-secret" not in json.dumps(refused)
+
+
+async def test_an_echoed_credential_is_blanked_out(desk: Desk) -> None:
+    """Ours: what an upstream repeats of a credential does not reach the client, in no form (TEN-4)."""
+    await desk.import_document(document(desk), STORED)
+    desk.upstream.status = 400
+    desk.upstream.body = json.dumps({"raw": "basic-secret", "pair": "dXNlcjpiYXNpYy1zZWNyZXQ=", "ok": "kept"}).encode()
+    text = json.dumps(await desk.call("either", {}))
+
+    assert "kept" in text
+    assert "basic-secret" not in text
+    assert "dXNlcjpi" not in text

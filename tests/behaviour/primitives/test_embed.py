@@ -1,0 +1,411 @@
+"""A gateway inside a program: what the program registers, before it serves and while it does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx
+import pytest
+from mcp_types import ElicitResult
+
+from gateway.app.readiness import Readiness
+from gateway.embed import (
+    Completing,
+    Contents,
+    Context,
+    ExtraPrompt,
+    ExtraResource,
+    ExtraTool,
+    Family,
+    Gateway,
+    Messages,
+    Result,
+    Settings,
+    ToolRegistry,
+    ToolShape,
+    error,
+    success,
+    text,
+)
+from tests.behaviour.primitives.test_kinds import era
+from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.handshake import open_session
+from tests.support.hosting import hosted
+from tests.support.primitives import add, static_tool
+from tests.support.replicas import Mode
+from tests.support.upstream import recording_upstream
+
+ANY: ToolShape = {"description": "Does something.", "inputSchema": {"type": "object", "properties": {}}}
+Settle = Callable[..., Settings]
+
+
+@pytest.fixture
+def settle(database_url: str, redis_url: str) -> Settle:
+    """Settings of a gateway with servers of its own."""
+
+    def made(**more: Any) -> Settings:
+        return Settings.model_validate(
+            {
+                "database_url": database_url,
+                "redis_url": redis_url,
+                "secret_keys": (SECRET_KEY,),
+                "operator_key": OPERATOR_KEY,
+                **more,
+            }
+        )
+
+    return made
+
+
+@asynccontextmanager
+async def _serving(gateway: Gateway) -> AsyncGenerator[tuple[RunningGateway, str]]:
+    """The gateway while it serves, and a key of the tenant `acme`."""
+    async with hosted(gateway.asgi()) as running:
+        await running.create_tenant("acme")
+        yield running, await running.create_key("acme")
+
+
+async def _call(running: RunningGateway, key: str, name: str, slug: str = "acme", **arguments: Any) -> Any:
+    return (await running.rpc(slug, key, "tools/call", {"name": name, "arguments": arguments})).json()
+
+
+def echo(context: Context) -> Result:
+    """Says what it was given."""
+    return success({"tenant": context.tenant, "subject": context.principal.subject, **context.arguments})
+
+
+@era
+async def test_what_a_program_registers_is_listed_and_runs(settle: Settle, era: Mode) -> None:
+    """Ours: tools, resources, templates and prompts by method or decorator, plain and async (PRG-1)."""
+    gateway = Gateway(settle())
+
+    @gateway.tool("double", {"description": "Doubles.", "inputSchema": {"type": "object", "properties": {"n": {}}}})
+    async def double(context: Context) -> Result:
+        return success({"n": 2 * context.arguments["n"]})
+
+    @gateway.resource("docs://readme", {"name": "readme", "mimeType": "text/plain"})
+    def readme(context: Context) -> str:
+        return f"Hello {context.tenant}"
+
+    @gateway.resource_template("rows://{id}", {"name": "row", "mimeType": "application/json"})
+    async def row(context: Context) -> Contents:
+        content = {"uri": context.uri or "", "mimeType": "application/json", "text": json.dumps(context.arguments)}
+        return Contents(contents=(content,))
+
+    def suggest(completing: Completing) -> list[str]:
+        return [each for each in ("red", "blue") if each.startswith(completing.value)]
+
+    @gateway.prompt("paint", {"arguments": [{"name": "color", "required": True}]}, complete=suggest)
+    def paint(context: Context) -> str:
+        return f"Paint it {context.arguments['color']}"
+
+    gateway.register_tool("echo", ANY, echo)
+    async with _serving(gateway) as (running, key), running.client("acme", key, _mode(era)) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"double", "echo"}
+        assert (await client.call_tool("double", {"n": 21})).structured_content == {"n": 42}
+        said = (await client.call_tool("echo")).structured_content
+        (read,) = (await client.read_resource("docs://readme")).contents
+        (made,) = (await client.read_resource("rows://a%20b")).contents
+        (message,) = (await client.get_prompt("paint", {"color": "red"})).messages
+        assert said is not None
+        assert said["tenant"] == "acme"
+        assert getattr(read, "text", None) == "Hello acme"
+        assert json.loads(getattr(made, "text", "{}")) == {"id": "a b"}
+        assert getattr(message.content, "text", None) == "Paint it red"
+    assert double.__name__ == "double"
+    assert {readme.__name__, row.__name__, paint.__name__} == {"readme", "row", "paint"}
+
+
+def _mode(era: Mode) -> Any:
+    return era
+
+
+async def test_a_registry_and_extras_are_served_beside_what_is_registered(settle: Settle) -> None:
+    """Ours: three ways in, one list out (PRG-2, TDF-3)."""
+    registry = ToolRegistry()
+    registry.register({"name": "of_registry", **ANY}, echo)
+    gateway = Gateway(
+        settle(),
+        registry=registry,
+        extra_tools=[ExtraTool(definition={"name": "of_extras", **ANY}, handler=echo)],
+        extra_resources=[ExtraResource(definition={"uri": "docs://x", "name": "x"}, handler=lambda _: b"\x00")],
+        extra_prompts=[ExtraPrompt(definition={"name": "p"}, handler=lambda _: Messages(messages=()))],
+    )
+    registry.register({"name": "of_registry_later", **ANY}, echo)
+    gateway.register_tool("of_method", ANY, echo)
+
+    async with _serving(gateway) as (running, key):
+        listed = (await running.rpc("acme", key, "tools/list")).json()["result"]["tools"]
+        assert [tool["name"] for tool in listed] == ["of_extras", "of_method", "of_registry", "of_registry_later"]
+        assert (await _call(running, key, "of_registry"))["result"]["structuredContent"]["tenant"] == "acme"
+        read = await running.rpc("acme", key, "resources/read", {"uri": "docs://x"}, mcp_name="docs://x")
+        assert read.json()["error"]["data"]["code"] == "call.handler_failed"  # bytes, and no MIME type anywhere
+
+
+async def test_what_is_registered_while_serving_reaches_open_clients(settle: Settle) -> None:
+    """Ours: listeners are told, sessions call it, and what is taken out is gone (PRG-1, CAP-2)."""
+    gateway = Gateway(settle())
+    gateway.register_tool("first", ANY, echo)
+
+    async with _serving(gateway) as (running, key):
+        session = await open_session(running, "acme", key)
+        async with running.client("acme", key) as client, client.listen(tools_list_changed=True) as heard:
+            gateway.register_tool("second", ANY, lambda _: "one")
+            with anyio.fail_after(5):
+                await anext(heard)
+            assert [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools] == ["first", "second"]
+            call: dict[str, Any] = {"name": "second", "arguments": {}}
+            assert (await session.rpc("tools/call", call))["result"]["content"][0]["text"] == "one"
+
+            gateway.unregister("second")
+            gateway.register_tool("second", ANY, lambda _: "two")
+            assert (await session.rpc("tools/call", call))["result"]["content"][0]["text"] == "two"
+
+            gateway.unregister("second", family=Family.TOOL)
+            assert (await session.rpc("tools/call", call))["error"]["code"] == -32602
+
+
+async def test_a_thread_may_register_too(settle: Settle) -> None:
+    """Ours: registering is safe from any thread (PRG-1)."""
+    gateway = Gateway(settle())
+
+    async with _serving(gateway) as (running, key), running.client("acme", key) as client:
+        async with client.listen(tools_list_changed=True) as heard:
+            await anyio.to_thread.run_sync(lambda: gateway.register_tool("late", ANY, echo))
+            with anyio.fail_after(5):
+                await anext(heard)
+        assert "result" in await _call(running, key, "late")
+
+
+async def test_tools_may_be_for_some_tenants_only(settle: Settle) -> None:
+    """Ours: what was registered for one tenant does not exist for another (PRG-1, TEN-5)."""
+    gateway = Gateway(settle())
+    gateway.register_tool("everybodys", ANY, echo)
+    gateway.register_tool("acmes", ANY, echo, tenants=["acme"])
+    gateway.register_prompt("acmes", {}, lambda _: "x", tenants={"acme"})
+
+    async with _serving(gateway) as (running, key):
+        await running.create_tenant("globex")
+        other = await running.create_key("globex")
+        for slug, owner, names in (("acme", key, ["acmes", "everybodys"]), ("globex", other, ["everybodys"])):
+            listed = (await running.rpc(slug, owner, "tools/list")).json()["result"]["tools"]
+            assert [tool["name"] for tool in listed] == names
+        assert (await _call(running, other, "acmes", "globex"))["error"]["code"] == -32602
+        assert (await running.rpc("globex", other, "prompts/list")).json()["error"]["code"] == -32601
+
+
+async def test_a_tenants_own_tool_wins_over_one_of_code(settle: Settle) -> None:
+    """Ours: code that takes a name a tenant has hides behind it, and the admin API says so (PRG-4)."""
+    gateway = Gateway(settle())
+
+    async with _serving(gateway) as (running, key):
+        await add(running, "acme", "tools", static_tool("say", "mine"))
+        gateway.register_tool("say", ANY, echo)
+        said = await _call(running, key, "say")
+        shown = (await running.admin.get("/tenants/acme/tools")).json()["items"]
+
+        assert said["result"]["content"] == [{"type": "text", "text": "mine"}]
+        assert [(each["name"], each["origin"], each["hides_code"]) for each in shown] == [("say", "custom", True)]
+
+
+async def test_a_handler_may_use_what_its_context_offers(settle: Settle) -> None:
+    """Ours: it reads, calls and fetches as its principal, through all gates (PRG-1, TEN-5)."""
+    async with recording_upstream() as allowed, recording_upstream() as private:
+        allowed.body = b'{"n":7}'
+        gateway = Gateway(settle(egress_allow=(allowed.authority,)))
+        gateway.register_resource("docs://x", {"name": "x", "mimeType": "text/plain"}, lambda _: "read")
+
+        @gateway.tool("all", ANY)
+        async def use_all(context: Context) -> Result:
+            read = (await context.read_resource("docs://x")).contents[0]["text"]
+            called = (await context.invoke("echo", {"a": 1}))["structuredContent"]["a"]
+            fetched = (await context.http.get(f"{allowed.url}/n")).json()["n"]
+            return success({"read": read, "called": called, "fetched": fetched, "cancelled": context.cancelled})
+
+        @gateway.tool("private", ANY)
+        async def reach_inside(context: Context) -> Result:
+            return text((await context.http.get(private.url)).text)
+
+        gateway.register_tool("echo", ANY, echo)
+        async with _serving(gateway) as (running, key):
+            done = await _call(running, key, "all")
+            refused = await _call(running, key, "private")
+
+        assert done["result"]["structuredContent"] == {"read": "read", "called": 1, "fetched": 7, "cancelled": False}
+        assert refused["result"]["_meta"]["gateway/error"]["code"] == "upstream.egress_denied"
+        assert private.seen == []
+
+
+@era
+async def test_a_handler_may_ask_the_user(settle: Settle, era: Mode) -> None:
+    """MCP: a form through the client, in a round of its own or on the stream of the call (PRG-1)."""
+    gateway = Gateway(settle())
+    ran: list[str] = []
+
+    @gateway.tool("greet", ANY)
+    async def greet(context: Context) -> Result:
+        ran.append("begun")
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        reply = await context.ask("Who are you?", schema)
+        return text(f"Hello {reply.content['name']}" if reply.is_accepted else "Hello nobody")
+
+    async def answer(_: Any, params: Any) -> ElicitResult:
+        assert params.message == "Who are you?"
+        return ElicitResult(action="accept", content={"name": "Bo"})
+
+    async with _serving(gateway) as (running, key):
+        async with running.client("acme", key, _mode(era), elicitation_callback=answer) as client:
+            (said,) = (await client.call_tool("greet")).content
+        assert getattr(said, "text", None) == "Hello Bo"
+
+
+async def test_a_client_that_cannot_be_asked_is_told_so(settle: Settle) -> None:
+    """MCP: -32021 with what is missing in 2026-07-28, an error result before (SRV-1)."""
+    gateway = Gateway(settle())
+
+    @gateway.tool("greet", ANY)
+    async def greet(context: Context) -> Result:
+        return text((await context.ask("Who are you?")).action)
+
+    @gateway.tool("page", ANY)
+    async def page(context: Context) -> Result:
+        return text((await context.ask_url("Sign in.", "https://example.com")).action)
+
+    async with _serving(gateway) as (running, key):
+        modern = await running.rpc("acme", key, "tools/call", {"name": "greet", "arguments": {}})
+        paged = await running.rpc("acme", key, "tools/call", {"name": "page", "arguments": {}})
+        session = await open_session(running, "acme", key)
+        older = await session.rpc("tools/call", {"name": "greet", "arguments": {}})
+
+    assert (modern.status_code, modern.json()["error"]["code"]) == (400, -32021)
+    assert modern.json()["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
+    assert paged.json()["error"]["data"]["requiredCapabilities"] == {"elicitation": {"url": {}}}
+    assert older["result"]["isError"] is True
+    assert older["result"]["_meta"]["gateway/error"]["code"] == "call.capability_missing"
+
+
+async def test_a_handler_that_fails_costs_one_call(settle: Settle) -> None:
+    """Ours: nothing of a failure but a correlation id reaches the client, and the next call is served (CAL-4)."""
+    gateway = Gateway(settle())
+
+    @gateway.tool("broken", ANY)
+    async def broken(context: Context) -> Result:
+        raise RuntimeError(f"secret of {context.tenant}")
+
+    @gateway.tool("shapeless", ANY)
+    def shapeless(context: Context) -> Any:
+        return {context.tenant, 7}
+
+    gateway.register_resource("docs://broken", {"name": "x", "mimeType": "text/plain"}, broken)  # type: ignore[arg-type]  # wrong on purpose
+    gateway.register_prompt("broken", {}, broken)  # type: ignore[arg-type]  # as above
+    gateway.register_tool("told", ANY, lambda _: error("NO_MORE", "There is no more.", {"left": 0}))
+
+    async with _serving(gateway) as (running, key):
+        for name in ("broken", "shapeless"):
+            result = (await _call(running, key, name))["result"]
+            assert result["isError"] is True
+            assert "secret" not in json.dumps(result)
+            assert result["_meta"]["gateway/error"]["correlation_id"]
+        read = await running.rpc("acme", key, "resources/read", {"uri": "docs://broken"}, mcp_name="docs://broken")
+        got = await running.rpc("acme", key, "prompts/get", {"name": "broken"})
+        for answer in (read, got):
+            assert "secret" not in answer.text
+            assert answer.json()["error"]["data"]["correlation_id"]
+        told = (await _call(running, key, "told"))["result"]
+        assert told["_meta"]["error"] == {"code": "NO_MORE", "message": "There is no more.", "data": {"left": 0}}
+
+
+async def test_the_application_may_be_started_again(settle: Settle) -> None:
+    """Ours: a lifespan that ended may begin anew, with what was registered (SRV-3)."""
+    gateway = Gateway(settle())
+    gateway.register_tool("echo", ANY, echo)
+    app = gateway.asgi()
+
+    async with hosted(app) as running:
+        await running.create_tenant("acme")
+        key = await running.create_key("acme")
+    async with hosted(app) as running:
+        assert "result" in await _call(running, key, "echo")
+
+
+async def test_without_its_lifespan_the_application_says_what_is_missing(settle: Settle) -> None:
+    """Ours: a server that sends no lifespan events is told so, not left with a broken gateway (SRV-3)."""
+    with pytest.raises(RuntimeError, match="lifespan"):
+        await Gateway(settle()).asgi()({"type": "http"}, _never, _never)
+
+
+async def _never(*_: Any) -> Any:
+    raise AssertionError
+
+
+PROGRAM = """
+from gateway.embed import Gateway, Running, success
+
+gateway = Gateway()
+
+
+@gateway.tool("echo", {"description": "Says it.", "inputSchema": {"type": "object", "properties": {}}})
+def echo(context):
+    return success({"tenant": context.tenant})
+
+
+async def main():
+    async def ready(running: Running) -> None:
+        print(running.url, flush=True)
+
+    await gateway.serve(ready=ready)
+
+
+if __name__ == "__main__":
+    import asyncio
+
+    asyncio.run(main())
+"""
+
+
+async def test_a_program_serves_until_it_is_told_to_stop(database_url: str, redis_url: str) -> None:
+    """Ours: `serve()` is a whole gateway: it answers, and ends with 0 on SIGTERM (SRV-3, PRG-1)."""
+    child = _launch(database_url, redis_url)
+    assert child.stdout is not None
+    try:
+        with anyio.fail_after(30):
+            url = (await anyio.to_thread.run_sync(child.stdout.readline)).decode().strip()
+        session = await _first_call(url)
+        assert session == {"tenant": "acme"}
+        child.send_signal(signal.SIGTERM)
+        with anyio.fail_after(30):
+            assert await anyio.to_thread.run_sync(child.wait) == 0
+    finally:
+        child.stdout.close()
+        child.kill()
+        child.wait()
+
+
+def _launch(database_url: str, redis_url: str) -> subprocess.Popen[bytes]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")} | {
+        "GATEWAY_DATABASE_URL": database_url,
+        "GATEWAY_REDIS_URL": redis_url,
+        "GATEWAY_SECRET_KEYS": SECRET_KEY,
+        "GATEWAY_OPERATOR_KEY": OPERATOR_KEY,
+        "GATEWAY_PORT": "0",
+    }
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE)
+
+
+async def _first_call(url: str) -> Any:
+    """What the tool of a gateway that was just started answers to a new tenant."""
+    bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
+    async with (
+        httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, trust_env=False) as admin,
+        httpx.AsyncClient(base_url=url, trust_env=False) as http,
+    ):
+        running = RunningGateway(url, admin, http, Readiness())
+        await running.create_tenant("acme")
+        return (await _call(running, await running.create_key("acme"), "echo"))["result"]["structuredContent"]

@@ -1,0 +1,134 @@
+"""Two replicas, a tenant with resources, and a subscriber of each era at each of them."""
+
+import itertools
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+import httpx2
+import pytest
+
+from gateway.catalog.signing import sign
+from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
+from tests.support.primitives import add, template, text_resource
+from tests.support.replicas import URL, Replica, Replicas, running_replicas
+from tests.support.servers import TestServers
+from tests.support.upstream import RecordingUpstream, recording_upstream
+
+LISTEN = "subscriptions/listen"
+NOTES = ("note://1", "note://2")
+ROWS = template("row://{id}", {"kind": "template", "text": "row {{ id }}", "mimeType": "text/plain"})
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """A tenant with two resources and a template."""
+
+    replicas: Replicas
+    upstream: RecordingUpstream
+    slug: str
+    key: str
+
+    @property
+    def gateway(self) -> RunningGateway:
+        """The first replica."""
+        return self.replicas.a.gateway
+
+    @asynccontextmanager
+    async def told(self, *uris: str, at: Replica | None = None) -> AsyncGenerator[AsyncIterator[str]]:
+        """The URIs of the updates that a client hears of, in 2026-07-28, at the second replica by default."""
+        headers = {"accept": ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": LISTEN}
+        params = {"notifications": {"resourceSubscriptions": list(uris)}, "_meta": META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": LISTEN, "params": params}
+        async with (
+            self.replicas.http(self.key, to=at or self.replicas.b) as http,
+            http.stream("POST", f"{URL}/t/{self.slug}/mcp", json=body, headers=headers) as answer,
+        ):
+            assert answer.status_code == 200, await answer.aread()
+            messages = _messages(answer)
+            with anyio.fail_after(10):
+                first = await anext(messages)
+            assert first["params"]["notifications"].get("resourceSubscriptions") == list(uris)
+            yield (each["params"]["uri"] async for each in messages if each.get("method", "").endswith("updated"))
+
+    async def webhook(self, name: str = "cms") -> dict[str, Any]:
+        """A new webhook with its secret."""
+        return await add(self.gateway, self.slug, "webhooks", {"name": name})
+
+    async def deliver(self, hook: dict[str, Any], body: object, **more: Any) -> httpx2.Response:
+        """Send a delivery to the first replica, signed unless told otherwise."""
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        delivery = more.get("delivery", f"msg_{time.monotonic_ns()}")
+        at = str(more.get("at", int(time.time())))
+        signature = more.get("signature") or sign(hook["secret"], delivery=delivery, at=at, body=raw)
+        headers = {"webhook-id": delivery, "webhook-timestamp": at, "webhook-signature": signature}
+        sent = {name.encode(): str(value).encode() for name, value in headers.items() if name != more.get("without")}
+        to = more.get("to") or self.replicas.a
+        async with httpx2.AsyncClient(base_url=to.gateway.url, trust_env=False, timeout=30) as http:
+            return await http.post(more.get("path") or hook["path"], content=raw, headers=sent)
+
+    async def watch(self, uri: str, *, interval_s: int = 5, **more: Any) -> dict[str, Any]:
+        """A new watch of the upstream."""
+        body = {"uri": uri, "url": f"{self.upstream.url}/{quote(uri, safe='')}", "interval_s": interval_s, **more}
+        return await add(self.gateway, self.slug, "watches", body)
+
+
+async def heard(updates: AsyncIterator[str], *, seconds: float = 10) -> str:
+    """The next update."""
+    with anyio.fail_after(seconds):
+        return await anext(updates)
+
+
+async def _messages(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+    async for line in answer.aiter_lines():
+        if line.startswith("data:"):
+            message: dict[str, Any] = json.loads(line[5:])
+            yield message
+
+
+@pytest.fixture(scope="package")
+async def updates_upstream() -> AsyncGenerator[RecordingUpstream]:
+    """An upstream that writes down what it is asked."""
+    async with recording_upstream() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+async def shared_replicas(
+    servers: TestServers, updates_upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Replicas]:
+    """Two gateway processes over one database and one Redis."""
+    redis_url, folder = servers.empty_redis(), tmp_path_factory.mktemp("updates")
+    with servers.database() as database:
+        async with running_replicas(
+            database.app_url, redis_url, folder, egress_allow=[updates_upstream.authority]
+        ) as started:
+            yield started
+
+
+@pytest.fixture(scope="package")
+def slugs() -> Iterator[str]:
+    """Names that no other test has taken."""
+    return (f"notes-{number}" for number in itertools.count(1))
+
+
+@pytest.fixture
+async def notes(
+    shared_replicas: Replicas, updates_upstream: RecordingUpstream, slugs: Iterator[str]
+) -> AsyncGenerator[Notes]:
+    """A tenant of this test alone, on two replicas that are up and well."""
+    await shared_replicas.heal()
+    updates_upstream.seen.clear()
+    updates_upstream.status, updates_upstream.body, updates_upstream.headers = 200, b"one", ()
+    slug, gateway = next(slugs), shared_replicas.a.gateway
+    await gateway.create_tenant(slug)
+    for uri in NOTES:
+        await add(gateway, slug, "resources", text_resource(uri))
+    await add(gateway, slug, "resource-templates", ROWS)
+    yield Notes(shared_replicas, updates_upstream, slug, await gateway.create_key(slug))
+    (await gateway.admin.delete(f"/tenants/{slug}")).raise_for_status()

@@ -1,0 +1,168 @@
+"""Webhooks by which a tenant's own systems say that resources have changed."""
+
+import json
+import time
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.catalog.signing import new_secret, sign
+from tests.behaviour.updates.conftest import Notes, heard
+
+
+async def test_a_signed_delivery_reaches_whoever_follows(notes: Notes) -> None:
+    """Ours: a delivery to one replica is heard at the other, also of a template's instance (RES-5)."""
+    hook = await notes.webhook()
+    async with notes.told("note://1", "row://7") as updates:
+        one = await notes.deliver(hook, {"uri": "note://1", "type": "changed"})
+        both = await notes.deliver(hook, {"uris": ["row://7", "note://2"]})
+        assert [await heard(updates), await heard(updates)] == ["note://1", "row://7"]
+
+    assert (one.status_code, both.status_code) == (202, 202), (one.text, both.text)
+
+
+async def test_a_delivery_counts_once(notes: Notes) -> None:
+    """Ours: however often it comes and at whatever replica, it is one event (RES-5)."""
+    hook = await notes.webhook()
+    statuses: list[int] = []
+
+    async def deliver(number: int) -> None:
+        to = notes.replicas.all[number % 2]
+        answer = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_same", to=to)
+        statuses.append(answer.status_code)
+
+    async with notes.told("note://1", "note://2") as updates:
+        for _ in range(4):
+            async with anyio.create_task_group() as tasks:
+                for number in range(5):
+                    tasks.start_soon(deliver, number)
+        await notes.deliver(hook, {"uri": "note://2"})
+        assert [await heard(updates), await heard(updates)] == ["note://1", "note://2"]
+
+    assert sorted(statuses) == [202] + [409] * 19
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"signature": "v1,AAAA"},
+        {"signature": "nothing"},
+        {"at": int(time.time()) - 310},
+        {"at": int(time.time()) + 700},
+        {"at": "soon"},
+        {"at": "²³"},
+        {"delivery": "x" * 300},
+        {"delivery": "é"},
+        {"without": "webhook-id"},
+        {"without": "webhook-timestamp"},
+        {"without": "webhook-signature"},
+    ],
+    ids=lambda more: str(next(iter(more))),
+)
+async def test_what_is_not_signed_now_is_refused(notes: Notes, more: dict[str, Any]) -> None:
+    """Ours: wrong, old or unsigned deliveries tell nobody anything (RES-5)."""
+    hook = await notes.webhook()
+    async with notes.told("note://1", "note://2") as updates:
+        refused = await notes.deliver(hook, {"uri": "note://1"}, **more)
+        assert (await notes.deliver(hook, {"uri": "note://2"})).status_code == 202
+        assert await heard(updates) == "note://2"
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "input.invalid")
+
+
+async def test_another_tenants_signature_is_none(notes: Notes) -> None:
+    """Ours: a webhook takes what its own secret has signed, under its own tenant alone (RES-5, TEN-5)."""
+    other = f"{notes.slug}-other"
+    await notes.gateway.create_tenant(other)
+    theirs = (await notes.gateway.admin.post(f"/tenants/{other}/webhooks", json={"name": "cms"})).json()
+    hook = await notes.webhook()
+    async with notes.told("note://1", "note://2") as updates:
+        refused = [
+            await notes.deliver(theirs, {"uri": "note://1"}, path=hook["path"]),
+            await notes.deliver(hook, {"uri": "note://1"}, path=hook["path"].replace(notes.slug, other)),
+            await notes.deliver(hook, {"uri": "note://1"}, path=f"/t/{notes.slug}/hooks/{theirs['id']}"),
+            await notes.deliver(hook, {"uri": "note://1"}, path=f"/t/nobody/hooks/{hook['id']}"),
+            await notes.deliver(theirs, {"uri": "note://1"}),
+        ]
+        await notes.deliver(hook, {"uri": "note://2"})
+        assert await heard(updates) == "note://2"
+
+    assert [answer.status_code for answer in refused] == [400, 404, 404, 404, 422]
+
+
+async def test_a_rotated_webhook_takes_both_secrets(notes: Notes) -> None:
+    """Ours: while senders change over, the old and the new secret are good, and no older one (RES-5)."""
+    hook = await notes.webhook()
+    place = f"/tenants/{notes.slug}/webhooks/cms/rotate"
+    first = (await notes.gateway.admin.post(place)).json()["secret"]
+    second = (await notes.gateway.admin.post(place)).json()["secret"]
+    secrets = (hook["secret"], first, second)
+    statuses = [(await notes.deliver({**hook, "secret": each}, {"uri": "note://1"})).status_code for each in secrets]
+    shown = await notes.gateway.admin.get(f"/tenants/{notes.slug}/webhooks/cms")
+
+    assert statuses == [400, 202, 202]
+    assert "secret" not in shown.json()
+    assert shown.json()["old_secret_until"] is not None
+    (await notes.gateway.admin.delete(f"/tenants/{notes.slug}/webhooks/cms")).raise_for_status()
+    assert (await notes.deliver({**hook, "secret": secrets[-1]}, {"uri": "note://1"})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "pointer"),
+    [
+        (b"", 400, ""),
+        (b"[]", 400, ""),
+        (b"{}", 400, ""),
+        ({"uri": "note://1", "uris": ["note://1"]}, 400, ""),
+        ({"uri": 7}, 400, "/uri"),
+        ({"uris": []}, 400, "/uris"),
+        ({"uris": ["note://1", ""]}, 400, "/uris/1"),
+        ({"uris": ["note://1"] * 101}, 400, "/uris"),
+        ({"uri": "note://none"}, 422, "/uri"),
+        ({"uris": ["note://1", "note://none"]}, 422, "/uris/1"),
+        (json.dumps({"uri": "note://1", "x": "y" * 70_000}).encode(), 413, None),
+    ],
+)
+async def test_a_body_that_says_nothing_is_refused_and_may_come_again(
+    notes: Notes, body: object, status: int, pointer: str | None
+) -> None:
+    """Ours: a clear answer that points into the body; all of its resources are told of, or none (RES-5)."""
+    hook = await notes.webhook()
+    async with notes.told("note://1", "note://2") as updates:
+        refused = await notes.deliver(hook, body, delivery="msg_1")
+        assert (await notes.deliver(hook, {"uri": "note://2"}, delivery="msg_1")).status_code == 202
+        assert await heard(updates) == "note://2"
+
+    assert refused.status_code == status, refused.text
+    if pointer is not None:
+        assert refused.json()["errors"][0]["pointer"] == pointer
+
+
+async def test_only_post_is_taken(notes: Notes) -> None:
+    """Ours: a webhook's URL shows nothing (RES-5)."""
+    hook = await notes.webhook()
+    answer = await notes.gateway.http.get(hook["path"])
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+async def test_without_redis_a_delivery_may_come_again(notes: Notes) -> None:
+    """Ours: what could not be told to everybody is not taken (RES-5, SRV-4)."""
+    hook = await notes.webhook()
+    with notes.replicas.a.muted():
+        away = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_1")
+    async with notes.told("note://1") as updates:
+        again = await notes.deliver(hook, {"uri": "note://1"}, delivery="msg_1")
+        assert await heard(updates) == "note://1"
+
+    assert (away.status_code, again.status_code) == (503, 202)
+    assert int(away.headers["retry-after"]) >= 1
+
+
+def test_the_signature_is_over_all_of_it() -> None:
+    """Standard Webhooks: id, time and body (RES-5)."""
+    secret = new_secret()
+    parts = {"delivery": "a", "at": "1", "body": b"x"}
+    made = {sign(secret, **{**parts, **one}) for one in ({}, {"delivery": "b"}, {"at": "2"}, {"body": b"y"})}  # type: ignore[arg-type]  # the values fit their names
+    assert len(made) == 4

@@ -1,0 +1,89 @@
+"""Where the exam is taken: two replicas, what sends requests to them in turn, and a tenant with the fixtures."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from tests.conformance.balancer import Balancer, running_balancer
+from tests.conformance.fixtures import Tenant, provision
+from tests.deploy.programs import find_program
+from tests.deploy.sockets import free_port
+from tests.deploy.topology import Process, caddyfile, clean_environment
+from tests.support.replicas import Replicas, running_replicas, until
+
+SLUG = "exam"
+EXTRAS = "tests.conformance.extras:TOOLS"
+_STARTING_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hall:
+    """Everything that stands; clients find it at `origin`."""
+
+    origin: str
+    tenant: Tenant
+    balancer: Balancer
+    replicas: Replicas
+
+    @property
+    def url(self) -> str:
+        """The tenant's."""
+        return f"{self.origin}/t/{self.tenant.slug}/mcp"
+
+
+@asynccontextmanager
+async def open_hall(
+    database_url: str, redis_url: str, folder: Path, *, origins: Sequence[str] = ()
+) -> AsyncGenerator[Hall]:
+    """Two replicas behind a balancer of ours, which may be known by further origins."""
+    async with (
+        running_balancer() as balancer,
+        running_replicas(
+            database_url,
+            redis_url,
+            folder,
+            egress_allow=[urlsplit(balancer.url).netloc],
+            allowed_origins=",".join((balancer.url, *origins)),
+            extra_tools=EXTRAS,
+        ) as replicas,
+    ):
+        balancer.targets = [replica.gateway.url for replica in replicas.all]
+        tenant = await provision(replicas.a.gateway.admin, SLUG, origin=balancer.url)
+        yield Hall(origin=balancer.url, tenant=tenant, balancer=balancer, replicas=replicas)
+
+
+@asynccontextmanager
+async def open_hall_behind_caddy(database_url: str, redis_url: str, folder: Path) -> AsyncGenerator[Hall]:
+    """The same behind Caddy as docker-compose.yml has it, but without TLS, which parts of the suites cannot speak."""
+    program = find_program("caddy", "caddy")
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    async with open_hall(database_url, redis_url, folder, origins=[origin]) as hall:
+        environment = clean_environment() | {
+            "HOME": str(folder),
+            "XDG_DATA_HOME": str(folder / "caddy-data"),
+            "XDG_CONFIG_HOME": str(folder / "caddy-config"),
+            "CADDY_ADMIN": "off",
+            "GATEWAY_DOMAIN": f"http://:{port}",
+            "GATEWAY_UPSTREAMS": " ".join(urlsplit(target).netloc for target in hall.balancer.targets),
+        }
+        command = [str(program), "run", "--adapter", "caddyfile", "--config", str(caddyfile(folder))]
+        caddy = Process("caddy", command, environment, folder)
+        caddy.start()
+        try:
+            await until(lambda: _is_up(origin), seconds=_STARTING_S)
+            yield replace(hall, origin=origin)
+        finally:
+            caddy.end()
+
+
+async def _is_up(origin: str) -> bool:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        try:
+            return (await http.get(f"{origin}/readyz")).status_code == 200
+        except httpx.TransportError:
+            return False

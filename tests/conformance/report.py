@@ -1,0 +1,50 @@
+"""What came out of the runs as a page for readers."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.conformance.suites import NEW, OLD, Outcome
+
+PAGE = Path(__file__).parents[2] / "docs/conformance.md"
+_TEXT = """# Conformance
+
+The protocol's official suites, run against the URL of a tenant, with its key, on two replicas behind a balancer that
+sends every request to the next of them. `python -m tests.conformance.run --write` runs them and writes this page;
+`make test` runs them and holds the numbers: also while another tenant works, after a replica was killed, and through
+Caddy.
+
+{table}
+
+- Suites: `@modelcontextprotocol/conformance` {old} and {new}, unmodified;
+  [preload.mjs](../tests/conformance/preload.mjs) adds the credential to their requests. SDK behind the gateway: `mcp`
+  {sdk}.
+- The fixtures are primitives of a tenant, registered through the admin API:
+  [fixtures.yaml](../tests/conformance/fixtures.yaml). Two that only code can be are registered by settings:
+  [extras.py](../tests/conformance/extras.py). The gateway knows of neither.
+- *Passed* counts checks. *Not scored* are failures in scenarios that a revision does not require: those of the
+  extension for tasks, which the gateway does not declare ([why](decisions/0008-no-tasks-extension-yet.md)).
+- Real clients walk the same tenant: the SDK for TypeScript in both eras, the Inspector's command line, and the first
+  generation of the SDK for Python.
+{notes}"""
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """One line a run."""
+    lines = [
+        "| suite | run | scenarios | passed | floor | failed | warnings | skipped | not scored |",
+        "|" + " --- |" * 9,
+    ]
+    for each in outcomes:
+        run = each.run
+        cells = [run.version, f"{run.name} (`{' '.join(run.arguments)}`)", each.scenarios, each.passed, run.floor]
+        cells += [len(each.failures), len(each.warnings), each.skipped, len(each.unscored)]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def write_page(outcomes: Sequence[Outcome]) -> None:
+    """Write docs/conformance.md."""
+    warned = sorted({f"{each.scenario}: {each.reason}" for outcome in outcomes for each in outcome.warnings})
+    notes = "".join(f"- Warning of {said}\n" for said in warned)
+    PAGE.write_text(_TEXT.format(table=table(outcomes), old=OLD, new=NEW, sdk=version("mcp"), notes=notes))

@@ -1,0 +1,165 @@
+"""The official suites: which runs there are, what each has to reach, and what came out of one."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import yaml
+
+from tests.conformance.hall import Hall
+from tests.conformance.node import clean_environment, find_packages
+
+PATIENCE_S = 120
+PRELOAD = Path(__file__).with_name("preload.mjs")
+_PACKAGE = "node_modules/@modelcontextprotocol/conformance"
+_FOLDER = re.compile(r"server-(?P<scenario>.+?)-\d{4}-\d{2}-\d{2}T.*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a suite: `floor` checks have to pass, and no scenario that counts may fail."""
+
+    name: str
+    package: str
+    version: str
+    arguments: tuple[str, ...]
+    floor: int
+    may_warn: frozenset[str] = frozenset()
+    """Scenarios whose warnings say something about the suite's own client."""
+    requirements: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check that did not pass."""
+
+    scenario: str
+    check: str
+    status: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.scenario}/{self.check}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came out of a run; `passed` and `skipped` count checks, `unscored` are findings that do not count."""
+
+    run: Run
+    scenarios: int
+    passed: int
+    skipped: int
+    failures: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+    unscored: tuple[Finding, ...] = field(default=())
+
+    @property
+    def shortcomings(self) -> tuple[str, ...]:
+        """Why the run is not good enough; nothing when it is."""
+        few = f"{self.passed} checks passed, not {self.run.floor}"
+        found = (*self.failures, *(each for each in self.warnings if each.scenario not in self.run.may_warn))
+        return (*([few] if self.passed < self.run.floor else []), *map(str, found))
+
+
+OLD = "0.1.16"
+NEW = "0.2.0-alpha.12"
+RUNS = (
+    Run(
+        name="stable",
+        package="stable",
+        version=OLD,
+        arguments=("--suite", "all"),
+        floor=44,
+        may_warn=frozenset({"server-sse-polling"}),
+    ),
+    Run(
+        name="required of 2025-11-25",
+        package="next",
+        version=NEW,
+        arguments=("--requirements", "2025-11-25"),
+        floor=84,
+        requirements="2025-11-25",
+    ),
+    Run(
+        name="required of 2026-07-28",
+        package="next",
+        version=NEW,
+        arguments=("--requirements", "2026-07-28"),
+        floor=152,
+        requirements="2026-07-28",
+    ),
+    Run(
+        name="all of 2025-06-18",
+        package="next",
+        version=NEW,
+        arguments=("--suite", "all", "--spec-version", "2025-06-18"),
+        floor=56,
+    ),
+    Run(
+        name="all of 2026-07-28",
+        package="next",
+        version=NEW,
+        arguments=("--suite", "all", "--spec-version", "2026-07-28"),
+        floor=152,
+    ),
+)
+
+
+async def take(run: Run, hall: Hall, folder: Path) -> Outcome:
+    """Run a suite against the tenant; what it writes stays in the folder, which is made."""
+    packages = await anyio.to_thread.run_sync(find_packages, run.package)
+    program = packages / _PACKAGE / "dist/index.js"
+    command = ["node", "--import", str(PRELOAD), str(program), "server", "--url", hall.url, *run.arguments]
+    environment = clean_environment() | {
+        "EXAM_ORIGIN": hall.origin,
+        "EXAM_AUTHORIZATION": f"Bearer {hall.tenant.key}",
+        "EXAM_PACKAGES": str(packages),
+    }
+    folder.mkdir(parents=True)
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process([*command, "-o", str(folder)], env=environment, check=False)
+    (folder / "log.txt").write_bytes(ended.stdout + ended.stderr)
+    scored = None if run.requirements is None else _scored(packages, run.requirements)
+    return read_outcome(run, folder, scored)
+
+
+def read_outcome(run: Run, folder: Path, scored: frozenset[str] | None) -> Outcome:
+    """Everything that a suite wrote down; without `scored` every scenario counts."""
+    statuses: Counter[str] = Counter()
+    findings: list[Finding] = []
+    scenarios = 0
+    for path in sorted(folder.glob("*/checks.json")):
+        scenarios += 1
+        named = _FOLDER.fullmatch(path.parent.name)
+        scenario = path.parent.name if named is None else named["scenario"]
+        for check in cast(list[dict[str, Any]], json.loads(path.read_text())):
+            statuses[check["status"]] += 1
+            if check["status"] in {"FAILURE", "WARNING"}:
+                findings.append(_finding(scenario, check))
+    counted = [each for each in findings if scored is None or each.scenario in scored]
+    return Outcome(
+        run=run,
+        scenarios=scenarios,
+        passed=statuses["SUCCESS"],
+        skipped=statuses["SKIPPED"],
+        failures=tuple(each for each in counted if each.status == "FAILURE"),
+        warnings=tuple(each for each in counted if each.status == "WARNING"),
+        unscored=tuple(each for each in findings if each not in counted),
+    )
+
+
+def _finding(scenario: str, check: Mapping[str, Any]) -> Finding:
+    reason = str(check.get("errorMessage") or check.get("details") or check.get("description"))
+    return Finding(scenario=scenario, check=check["id"], status=check["status"], reason=reason[:600])
+
+
+def _scored(packages: Path, revision: str) -> frozenset[str]:
+    """The scenarios that count towards a revision, in the suite's own words."""
+    listed: dict[str, Any] = yaml.safe_load((packages / _PACKAGE / f"requirements/{revision}.yaml").read_text())
+    return frozenset(listed["server"])

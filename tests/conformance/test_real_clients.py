@@ -1,0 +1,122 @@
+"""Clients that people have walk a tenant: each lists, calls, reads, gets prompts, completes, is asked and is told."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.conformance.hall import Hall, open_hall
+from tests.conformance.node import clean_environment, find_packages
+from tests.conformance.older import find_older_python
+from tests.support.gateway import OPERATOR_KEY
+from tests.support.servers import TestServers
+
+PATIENCE_S = 90
+HERE = Path(__file__).parent
+INSPECTOR = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The clients of npm."""
+    return find_packages("clients")
+
+
+@pytest.fixture(scope="module")
+async def hall(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Hall]:
+    """Two replicas behind a balancer, and the tenant."""
+    folder = tmp_path_factory.mktemp("hall")
+    with servers.database() as database:
+        async with open_hall(database.app_url, servers.empty_redis(), folder) as opened:
+            yield opened
+
+
+def _environment(hall: Hall, packages: Path) -> dict[str, str]:
+    return clean_environment() | {
+        "EXAM_PACKAGES": str(packages),
+        "EXAM_AUTHORIZATION": f"Bearer {hall.tenant.key}",
+        "EXAM_OPERATOR": f"Bearer {OPERATOR_KEY}",
+        "EXAM_UPDATED": f"{hall.origin}/admin/v1/tenants/{hall.tenant.slug}/resources/updated",
+        "HOME": str(packages),
+    }
+
+
+async def _run(command: Sequence[str], environment: dict[str, str]) -> Any:
+    """What a client prints."""
+    with anyio.fail_after(PATIENCE_S):
+        ended = await anyio.run_process(list(command), env=environment, check=False)
+    assert ended.returncode == 0, ended.stdout.decode() + ended.stderr.decode()
+    return json.loads(ended.stdout)
+
+
+def _check(seen: dict[str, Any]) -> None:
+    """Every client saw what is there."""
+    assert {"test_simple_text", "test_reconnection"} <= set(seen.pop("tools"))
+    assert seen == {
+        "called": "This is a simple text response for testing.",
+        "progress": [0, 50, 100],
+        "read": "This is the content of the static text resource.",
+        "prompt": "Prompt with arguments: arg1='a', arg2='b'",
+        "completed": ["paris", "park", "party"],
+        "elicited": "Hello, Ada!",
+        "told": "test://watched-resource",
+    }
+
+
+@pytest.mark.parametrize(("mode", "era"), [("legacy", "legacy"), ("2026-07-28", "modern")])
+async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path, mode: str, era: str) -> None:
+    """MCP: the other official SDK works in both eras, each request at another replica (SRV-1)."""
+    seen = await _run(["node", str(HERE / "walk.mjs"), hall.url, mode], _environment(hall, packages))
+
+    assert seen.pop("era") == era
+    _check(seen)
+
+
+async def test_the_first_generation_of_the_sdk_for_python_walks_a_tenant(hall: Hall) -> None:
+    """MCP: the client that most people still have works, each request at another replica (SRV-1)."""
+    python = await anyio.to_thread.run_sync(find_older_python)
+    environment = _environment(hall, Path(sys.prefix))
+
+    seen = await _run([str(python), str(HERE / "walk_v1.py"), hall.url], environment)
+
+    assert seen.pop("era") == "2025-11-25"
+    _check(seen)
+
+
+CALLS: Sequence[tuple[Sequence[str], Sequence[str | int], object]] = (
+    (("tools/list",), ("tools", 0, "inputSchema", "type"), "object"),
+    (
+        ("tools/call", "--tool-name", "test_x_mcp_header", "--tool-arg", "region=north"),
+        ("content", 0, "text"),
+        "The region is north.",
+    ),
+    (
+        ("resources/read", "--uri", "test://static-text"),
+        ("contents", 0, "text"),
+        "This is the content of the static text resource.",
+    ),
+    (
+        ("prompts/get", "--prompt-name", "test_prompt_with_arguments", "--prompt-args", "arg1=a", "arg2=b"),
+        ("messages", 0, "content", "text"),
+        "Prompt with arguments: arg1='a', arg2='b'",
+    ),
+)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_the_inspectors_command_line_walks_a_tenant(hall: Hall, packages: Path, era: str) -> None:
+    """MCP: the official tool for looking at servers sees everything in both eras (SRV-1)."""
+    environment = _environment(hall, packages)
+    where = ["--server-url", hall.url, "--transport", "http", "--protocol-era", era, "--format", "json"]
+    where += ["--header", f"Authorization: Bearer {hall.tenant.key}"]
+    for (method, *arguments), place, expected in CALLS:
+        found = await _run(
+            ["node", str(packages / INSPECTOR), "--cli", *where, "--method", method, *arguments], environment
+        )
+        for step in ("result", *place):
+            found = found[step]
+        assert found == expected
