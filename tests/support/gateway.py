@@ -14,9 +14,11 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from gateway.app.build import Addresses, build_app
+from gateway.app.addresses import Addresses
+from gateway.app.build import build_app
 from gateway.app.keys import Keys
 from gateway.app.readiness import Readiness
+from gateway.app.sockets import Socket
 from gateway.settings import Settings
 
 OPERATOR_KEY = "operator-key-of-the-tests-0123456789"
@@ -63,13 +65,13 @@ class RunningGateway:
 
     @asynccontextmanager
     async def client(
-        self, slug: str, key: str, mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+        self, slug: str, key: str, mode: Literal["auto", "legacy", "2026-07-28"] = "auto", **more: Any
     ) -> AsyncGenerator[Client]:
         """The SDK's own client at the tenant's URL."""
         headers = {"authorization": f"Bearer {key}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
-            Client(streamable_http_client(f"{self.url}/t/{slug}/mcp", http_client=http), mode=mode) as client,
+            Client(streamable_http_client(f"{self.url}/t/{slug}/mcp", http_client=http), mode=mode, **more) as client,
         ):
             yield client
 
@@ -112,7 +114,7 @@ async def running_gateway(
     readiness = Readiness()
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = _Server(
-        uvicorn.Config(app, http="httptools", lifespan="off", access_log=False, log_config=None, proxy_headers=False)
+        uvicorn.Config(app, http=Socket, lifespan="off", access_log=False, log_config=None, proxy_headers=False)
     )
     url = f"http://127.0.0.1:{port}"
     async with app.router.lifespan_context(app), anyio.create_task_group() as group:

@@ -288,14 +288,20 @@ def commanding(redis_url: str) -> Generator[Callable[..., object]]:
         yield cast(Callable[..., object], cast(Any, client).execute_command)
 
 
-@contextmanager
-def _redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
+def grant_redis(redis_url: str, names: Sequence[str]) -> None:
+    """Let replicas log in to Redis; it forgets who may when it is restarted."""
     with commanding(redis_url) as command:
         for name in names:
             command("ACL", "SETUSER", name, "reset", "on", f">{_REDIS_PASSWORD}", "~*", "&*", "+@all")
-        try:
-            yield
-        finally:
+
+
+@contextmanager
+def _redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
+    grant_redis(redis_url, names)
+    try:
+        yield
+    finally:
+        with commanding(redis_url) as command:
             command("ACL", "DELUSER", *names)
 
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import httpx
+from redis.asyncio import BlockingConnectionPool, ConnectionPool
 from starlette.applications import Starlette
 
 from gateway.bus.buckets import Buckets
@@ -35,6 +36,9 @@ from tests.support.replicas import commanding
 from tests.support.servers import TestDatabase
 
 SLUGS = ("acme", "globex", "initech", "umbrella", "hooli")
+PARTING = b'"code":"call.replica_lost"'
+"""What the client of a session is told when the task that answers it is ended from outside."""
+
 PATIENCES_S = (0.003, 0.02, 0.1)
 """The longest that an impatient client waits: less than a call takes, about as long, and more."""
 _PAUSE_S = 0.008
@@ -86,6 +90,7 @@ class Storm:
     app: Starlette
     connections: Connections
     buckets: Buckets
+    pools: tuple[ConnectionPool, ...]
     tenants: tuple[Storming, ...]
     superuser_url: str
     redis_url: str
@@ -113,10 +118,12 @@ class Storm:
         postgres, busy = await _postgres_connections(self.superuser_url)
         with commanding(self.redis_url) as command:
             clients = cast(bytes, command("CLIENT", "LIST")).splitlines()
+        idle, in_use = _pooled(self.pools)
         return Rest(
             postgres=postgres,
             postgres_busy=busy,
-            redis=len(clients) - 1,  # without the one that asks
+            redis=len(clients) - 1 - idle,  # without the one that asks; how many a pool keeps is the pool's business
+            redis_busy=in_use,
             files=sum(1 for _ in Path("/dev/fd").iterdir()),
             tasks=len(asyncio.all_tasks()),
             connections=self.connections.open_count + self.connections.follower_count,
@@ -131,6 +138,8 @@ class Rest:
     postgres: int
     postgres_busy: int
     redis: int
+    """Connections that no pool keeps for later: those that are listened to, those in use, and any that leaked."""
+    redis_busy: int
     files: int
     tasks: int
     connections: int
@@ -139,6 +148,12 @@ class Rest:
     def is_within(self, other: "Rest") -> bool:
         """Whether nothing is used more than there."""
         return all(getattr(self, name) <= getattr(other, name) for name in self.__slots__)
+
+
+def _pooled(pools: Sequence[ConnectionPool]) -> tuple[int, int]:
+    """How many connections to Redis the pools keep for later, and how many they have given away."""
+    counts = [[count for count, _ in cast(Any, pool).get_connection_count()] for pool in pools]
+    return sum(idle for idle, _ in counts), sum(in_use for _, in_use in counts)
 
 
 async def _postgres_connections(superuser_url: str) -> tuple[int, int]:
@@ -297,7 +312,10 @@ async def cancel(storm: Storm, ask: Ask, random: Random) -> None:
         patience_s = random.uniform(0, random.choice(PATIENCES_S))
         asyncio.get_running_loop().call_later(patience_s, scope.cancel)
         await storm.app(_scope(ask), _Body(ask.body), answer)
-    if answer.is_whole:
+    if answer.is_whole and PARTING in answer.body:
+        storm.seen["told that it was cancelled"] += 1
+        storm.check(ask, answer.body)
+    elif answer.is_whole:
         storm.seen["faster than the cancellation"] += 1
         storm.check_whole(ask, answer.status, answer.body)
     else:
@@ -359,7 +377,7 @@ def _scope(ask: Ask) -> dict[str, Any]:
 @asynccontextmanager
 async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) -> AsyncGenerator[Storm]:
     """A gateway with its tenants and an upstream that echoes, for as long as the block runs."""
-    before = [*_living(Starlette), *_living(Connections), *_living(Buckets)]
+    before = [*_living(Starlette), *_living(Connections), *_living(Buckets), *_pools()]
     async with (
         echoing_upstream(Random(seed)) as upstream,
         running_gateway(
@@ -371,6 +389,7 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
             app=_new(Starlette, before),
             connections=_new(Connections, before),
             buckets=_new(Buckets, before),
+            pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
             tenants=tuple([await _tenant(gateway, slug, upstream) for slug in SLUGS]),
             superuser_url=database.superuser_url,
             redis_url=redis_url,
@@ -454,6 +473,10 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rand
 def _living(kind: type[_Kind]) -> list[_Kind]:
     gc.collect()
     return [found for found in gc.get_objects() if type(found) is kind]
+
+
+def _pools() -> list[ConnectionPool]:
+    return [*_living(ConnectionPool), *_living(BlockingConnectionPool)]
 
 
 def _new(kind: type[_Kind], before: Sequence[object]) -> _Kind:

@@ -30,6 +30,8 @@ class RecordingUpstream:
     status: int = 200
     content_type: str = "application/json"
     body: bytes = b'{"ok":true}'
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent beside the content type."""
     gate: asyncio.Event | None = None
     """When set, an answer waits for it."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,6 +78,7 @@ async def _exchange(upstream: RecordingUpstream, reader: asyncio.StreamReader, w
     if upstream.gate is not None:
         await upstream.gate.wait()
     answer = b"" if upstream.status == 204 or method == "HEAD" else upstream.body
-    kind = f"content-type: {upstream.content_type}\r\n" if answer else ""
+    kind = f"content-type: {upstream.content_type}\r\n" if answer and upstream.content_type else ""
+    kind += "".join(f"{name}: {value}\r\n" for name, value in upstream.headers)
     writer.write(f"HTTP/1.1 {upstream.status} X\r\n{kind}content-length: {len(answer)}\r\n\r\n".encode() + answer)
     await writer.drain()
