@@ -20,7 +20,13 @@ from gateway.store.migrate import migrate
 
 _OPERATOR = "benchmark-operator-key-of-32-characters"
 _SECRET = "benchmark-secret-key-of-32-characters"
-_PLENTY = {"calls_per_second": 1e6, "burst": 1_000_000, "concurrency": 100_000, "sessions": 1_000_000}
+_PLENTY = {
+    "calls_per_second": 1e6,
+    "burst": 1_000_000,
+    "concurrency": 100_000,
+    "sessions": 1_000_000,
+    "streams": 1_000_000,
+}
 _ADMIN_S = 180
 
 

@@ -1,4 +1,4 @@
-"""`make bench`: what calls, lists, imports, starts and sessions cost, as one Markdown table each.
+"""`make bench`: what calls, lists, imports, starts, sessions and listeners cost, as one Markdown table each.
 
 Nothing here passes or fails: figures are printed, and with --write kept in docs/benchmarks.md for the next reader.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.calls import measure_calls
 from benchmarks.figures import Table
 from benchmarks.imports import DOCUMENTS, measure_imports
+from benchmarks.listeners import measure_listeners
 from benchmarks.lists import measure_lists
 from benchmarks.machine import describe_machine
 from benchmarks.measure import Effort, LoadGenerator, load_generator
@@ -21,7 +22,7 @@ from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
 
-PARTS = ("calls", "lists", "imports", "start", "sessions")
+PARTS = ("calls", "lists", "imports", "start", "sessions", "listeners")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -98,6 +99,7 @@ def _parts(
         "imports": lambda: measure_imports(documents, min(effort.rounds, 2), fastmcp, peer_seconds=_PEER_S),
         "start": lambda: measure_starts(effort.rounds),
         "sessions": lambda: measure_sessions(effort.rounds),
+        "listeners": lambda: measure_listeners(min(effort.rounds, 2)),
     }
 
 

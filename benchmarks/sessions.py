@@ -1,7 +1,10 @@
-"""What an idle session of the handshake era weighs, on the replica and in Redis."""
+"""What idle sessions of the handshake era and open streams of both eras weigh, on the replica and in Redis."""
 
 import http.client
 import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import redis
@@ -9,10 +12,11 @@ import redis
 from benchmarks.figures import Table, spread
 from benchmarks.gateways import RunningGateway, running_gateway, running_servers, scratch
 from benchmarks.processes import Failed, memory_mb
-from benchmarks.requests import ACCEPT, HANDSHAKE, INITIALIZE
+from benchmarks.requests import ACCEPT, HANDSHAKE, INITIALIZE, MODERN, PROTOCOL
 
 _SESSIONS = 2000
 _WARM = 500
+_COUNT = 200
 _INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -28,15 +32,71 @@ def measure_sessions(rounds: int) -> Table:
             _open(gateway, key, _SESSIONS)
             here.append((memory_mb(gateway.pid, "VmRSS") - before[0]) * 1e6 / _SESSIONS)
             there.append((_used(servers.redis_url) - before[1]) / _SESSIONS)
+    streams = {name: _weigh_streams(ask, rounds) for name, ask in _STREAMS.items()}
     rows = (
-        ("gateway (growth of its resident memory)", spread(here)),
-        ("Redis (growth of used_memory)", spread(there)),
+        ("a session: gateway (growth of its resident memory)", spread(here)),
+        ("a session: Redis (growth of used_memory)", spread(there)),
+        *((f"an open {name}: gateway", spread(found)) for name, found in streams.items()),
     )
-    notes = (
+    streams_note = (
+        f"{_COUNT:,} streams a round, each on a connection of its own, which counts with it, as does its session where "
+        f"its era has them; {_COUNT:,} before them are not counted."
+    )
+    sessions_note = (
         f"{_SESSIONS:,} sessions a round, opened and acknowledged (initialize, notifications/initialized), then left "
         f"alone; {_WARM} before them are not counted. Resident memory grows in steps: single rounds may show none."
     )
-    return Table(title="Idle handshake sessions", columns=("where", "bytes per session"), rows=rows, notes=(notes,))
+    notes = (sessions_note, streams_note)
+    return Table(title="Idle sessions and streams", columns=("what and where", "bytes each"), rows=rows, notes=notes)
+
+
+def _weigh_streams(ask: "_Ask", rounds: int) -> list[float]:
+    """Bytes of a fresh replica's memory per open stream; what was opened before the first round warms up."""
+    found: list[float] = []
+    with ExitStack() as stack:
+        servers, folder = stack.enter_context(running_servers()), stack.enter_context(scratch())
+        gateway = stack.enter_context(running_gateway(folder, servers=servers))
+        key = gateway.tenant("bench")
+        for _ in range(rounds + 1):
+            before = memory_mb(gateway.pid, "VmRSS")
+            for _ in range(_COUNT):
+                connection = stack.enter_context(
+                    closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30))
+                )
+                stack.enter_context(closing(ask(gateway, connection, key)))
+            found.append((memory_mb(gateway.pid, "VmRSS") - before) * 1e6 / _COUNT)
+    return found[1:]
+
+
+def _listen_in_session(
+    gateway: RunningGateway, connection: http.client.HTTPConnection, key: str
+) -> http.client.HTTPResponse:
+    headers = {"authorization": f"Bearer {key}", "accept": "text/event-stream", "mcp-protocol-version": HANDSHAKE}
+    connection.request("GET", "/t/bench/mcp", headers={**headers, "mcp-session-id": gateway.open_session("bench", key)})
+    return _first_line(connection)
+
+
+def _listen_alone(_: RunningGateway, connection: http.client.HTTPConnection, key: str) -> http.client.HTTPResponse:
+    envelope: dict[str, Any] = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}}
+    params: dict[str, Any] = {"_meta": envelope, "notifications": {"toolsListChanged": True}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "accept": ACCEPT}
+    more = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+    connection.request("POST", "/t/bench/mcp", body, headers | more)
+    return _first_line(connection)
+
+
+def _first_line(connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+    """The answer, of which the first event has come."""
+    answer = connection.getresponse()
+    if answer.status != http.HTTPStatus.OK:
+        raise Failed(f"{answer.status}: {answer.read()[:300]!r}")
+    answer.readline()
+    return answer
+
+
+_Ask = Callable[[RunningGateway, http.client.HTTPConnection, str], http.client.HTTPResponse]
+_STREAMS: Mapping[str, _Ask] = {"GET stream (with its session)": _listen_in_session, "listen stream": _listen_alone}
 
 
 def _open(gateway: RunningGateway, key: str, count: int) -> None:
