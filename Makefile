@@ -22,7 +22,7 @@ run: $(STAMP) ## Start the gateway with the example, its sample upstream and emb
 	@exec $(BIN)/python -m examples.run
 
 test: $(STAMP) ## Run all tests
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m tests.whole -q -n $(WORKERS) --dist worksteal
 
 check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings
 	@$(BIN)/ruff check .
