@@ -56,6 +56,32 @@ class SchemeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldPlan:
+    """How one property of a form or multipart body is written when it differs from the default.
+
+    In a multipart body a field is one part; a list is one part per member. `style` counts there only when `is_styled`;
+    otherwise `media_type` says how the part is written: several types and ranges may stand in it, divided by commas.
+    The members of an array that is a multipart body of its own are described by fields without a name: in their order,
+    the last one for all that follow.
+    """
+
+    name: str
+    style: Style = Style.FORM
+    explode: bool = True
+    allow_reserved: bool = False
+    media_type: str | None = None
+    is_file: bool = False
+    is_list: bool = False
+    is_styled: bool = False
+    is_verbatim: bool = False
+    """Whether texts are in the media type already."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of the part whose value the document fixes."""
+    xml: int | None = None
+    """Where the field is written as XML: its node among those of the body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterPlan:
     """One parameter: the tool argument that feeds it and the form it takes on the wire."""
 
@@ -68,29 +94,8 @@ class ParameterPlan:
     allow_reserved: bool = False
     media_type: str | None = None
     """Set for a `content` parameter: the value is serialised in this media type first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldPlan:
-    """How one property of a form or multipart body is written when it differs from the default.
-
-    In a multipart body a field is one part; a list is one part per member. `style` counts there only when `is_styled`;
-    otherwise `media_type` says how the part is written: several types and ranges may stand in it, divided by commas.
-    The members of an array that is a multipart body of its own are described by the field without a name.
-    """
-
-    name: str
-    style: Style = Style.FORM
-    explode: bool = True
-    allow_reserved: bool = False
-    media_type: str | None = None
-    is_file: bool = False
-    is_list: bool = False
-    is_styled: bool = False
-    headers: tuple[tuple[str, str], ...] = ()
-    """Headers of the part whose value the document fixes."""
-    xml: int | None = None
-    """Where the field is written as XML: its node among those of the body."""
+    fields: tuple[FieldPlan, ...] = ()
+    """How the properties of one that is serialised as a form are written."""
 
 
 class XmlKind(StrEnum):
@@ -130,6 +135,8 @@ class BodyPlan:
     media_type: str
     required: bool = False
     argument: str = "body"
+    takes: tuple[str, ...] = ()
+    """The JSON types of the values it carries, where several media types are offered; none means any."""
     fields: tuple[FieldPlan, ...] = ()
     root: str | None = None
     """The root element of an XML body."""

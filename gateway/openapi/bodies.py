@@ -1,7 +1,7 @@
 """What the request body of an operation is: the media types that are sent and the schema of the argument `body`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.domain.plans import BodyKind, BodyPlan
 from gateway.openapi.components import Components
@@ -10,13 +10,25 @@ from gateway.openapi.media import OCTETS, concrete, essence, is_media_type, is_r
 from gateway.openapi.parameters import describe
 from gateway.openapi.references import References
 from gateway.openapi.schemas import Translated
-from gateway.openapi.shapes import Object, Unusable, is_true_at, object_at, quote_text
-from gateway.openapi.uploads import FILE, Uploads, is_binary
+from gateway.openapi.shapes import Object, Unusable, as_list, is_true_at, object_at, quote_text
+from gateway.openapi.uploads import FILE, Uploads, is_binary, is_encoded
 from gateway.openapi.xml_nodes import XmlNodes
 
 _RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
 _OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
+_READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
+"""What a caller may write as text, although its schema says raw bytes."""
+
 _MOST_CHOICES = 12
+_SCALARS = ("string", "integer", "number", "boolean")
+_TAKEN = {
+    BodyKind.TEXT: _SCALARS,
+    BodyKind.FORM: ("object",),
+    BodyKind.MULTIPART: ("object", "array"),
+    BodyKind.BYTES: ("file", "string"),
+    BodyKind.JSON_LINES: ("array",),
+}
+"""What values each kind of body carries, whatever its schema; JSON and XML carry what their schema says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +56,11 @@ class _Choice:
 class Bodies:
     """The request bodies of one document."""
 
-    def __init__(self, references: References, components: Components) -> None:
+    def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
         self._references = references
         self._components = components
         self._uploads = Uploads(references)
-        self._fields = Fields(self._uploads)
+        self._fields = Fields(self._uploads, dialect=dialect)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
         """The body of an operation; None when it has none, a reason when an optional one cannot be offered.
@@ -67,6 +79,11 @@ class Bodies:
                 raise
             return f"{unusable.reason}; no body is offered"
         planned = [self._plan(choice, is_required=is_required) for choice in choices]
+        if len(choices) > 1:
+            planned = [
+                (replace(plan, takes=self._taken(choice)), losses)
+                for choice, (plan, losses) in zip(choices, planned, strict=True)
+            ]
         (first, losses), *others = planned
         schema = self._schema(choices)
         return Body(
@@ -100,6 +117,10 @@ class Bodies:
         kind = kind_of(media_type, is_text=is_text, is_binary=is_bytes)
         if kind is None and content.get("schema") == {}:
             kind = kind_of(media_type, is_text=False, is_binary=True)  # nothing is known of it, so anything can be it
+        if kind is BodyKind.BYTES and is_text and is_encoded(schema):
+            kind = BodyKind.TEXT
+        if kind in _READABLE and is_binary(schema):
+            kind = BodyKind.BYTES
         return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
 
     def _matters(self, other: _Choice, first: _Choice) -> bool:
@@ -136,19 +157,29 @@ class Bodies:
 
     def _asked(self, choice: _Choice) -> object:
         if choice.kind is BodyKind.BYTES:
-            return FILE
+            is_readable = kind_of(choice.media_type, is_text=True) in _READABLE
+            return {"anyOf": [{"type": "string"}, FILE]} if is_readable else FILE
         if choice.kind is BodyKind.JSON_LINES:
             return self._lines(choice)
         schema = choice.schema
-        if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") != "string":
+        if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") not in _SCALARS:
             return {"type": "string"}
         if choice.kind is BodyKind.MULTIPART:
-            schema = self._uploads.ask(schema)
+            schema = self._uploads.ask(self._fields.with_files(choice.content))
             if self._is_array(choice):
                 return schema if choice.schema else {"type": "array", "items": choice.content.get("itemSchema", {})}
         if choice.kind in _OBJECTS and self._uploads.target(schema).get("type") is None:
             return {"allOf": [schema], "type": "object"} if schema else {"type": "object"}
         return schema
+
+    def _taken(self, choice: _Choice) -> tuple[str, ...]:
+        """The JSON types of the values that this type carries, as far as its schema tells; none means any."""
+        if choice.kind in _TAKEN:
+            return _TAKEN[choice.kind]
+        target = self._uploads.target(choice.schema)
+        named = target.get("type", "object" if "properties" in target else None)
+        types = tuple(item for item in as_list(named) or (named,) if isinstance(item, str))
+        return (*types, "null") if types and is_true_at(target, "nullable") else types
 
     def _is_array(self, choice: _Choice) -> bool:
         return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"

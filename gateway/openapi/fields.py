@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from itertools import zip_longest
 
 from gateway.domain.plans import BodyKind, FieldPlan, Style
-from gateway.openapi.media import concrete, is_json, is_media_type, is_xml
-from gateway.openapi.shapes import NOTHING, Object, as_object, is_true_at, list_at, object_at, quote_text
+from gateway.openapi.media import OCTETS, concrete, essence, is_json, is_media_type, is_xml, kind_of
+from gateway.openapi.shapes import NOTHING, Object, as_object, is_true_at, list_at, object_at, quote_text, text_at
 from gateway.openapi.uploads import Uploads
 from gateway.openapi.xml_nodes import XmlNodes
 
@@ -14,19 +15,23 @@ _STYLED = frozenset(("style", "explode", "allowReserved"))
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~](?:[ !-~]*[!-~])?")
 _MOST_MERGED = 200
+_TELLING = frozenset(
+    ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
+)
 _JSON = "application/json"
 
 
 class Fields:
     """The field plans of the bodies of one document."""
 
-    def __init__(self, uploads: Uploads) -> None:
+    def __init__(self, uploads: Uploads, *, dialect: tuple[int, int]) -> None:
         self._uploads = uploads
+        self._dialect = dialect
 
     def plan(self, content: Object, kind: BodyKind, nodes: XmlNodes) -> tuple[tuple[FieldPlan, ...], tuple[str, ...]]:
         """One plan for each property that is not written the default way, and the losses."""
         encodings = object_at(content, "encoding")
-        properties = self.properties(content.get("schema"))
+        properties = self.properties(self.with_files(content))
         losses: list[str] = []
         plans: list[FieldPlan] = []
         for name in {**properties, **encodings}:
@@ -35,9 +40,21 @@ class Fields:
                 plans.append(self._form_field(name, encoding, properties.get(name)))
             else:
                 plans.append(self._part(name, encoding, properties.get(name), nodes))
-                losses += _header_losses(name, encoding)
+                losses += _header_losses(name, self._headers(encoding))
         items = self._items(content, nodes) if kind is BodyKind.MULTIPART else ()
         return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
+
+    def with_files(self, content: Object) -> object:
+        """The schema of a body; a property that only its encoding shows to be a file is written as one."""
+        schema = content.get("schema", {})
+        target, encodings = self._uploads.target(schema), object_at(content, "encoding")
+        properties = object_at(target, "properties")
+        files = {
+            name: {**self._uploads.target(part), "type": "string", "format": "binary"}
+            for name, part in properties.items()
+            if _is_file_type(object_at(encodings, name).get("contentType")) and _is_open(self._uploads.target(part))
+        }
+        return {**target, "properties": {**properties, **files}} if files else schema
 
     def properties(self, schema: object) -> dict[str, object]:
         """The properties of a schema and of all it is merged from or chosen from."""
@@ -63,15 +80,17 @@ class Fields:
         return FieldPlan(name=name, media_type=concrete(named), is_list=is_list)
 
     def _part(self, name: str, encoding: Object, schema: object, nodes: XmlNodes) -> FieldPlan:
-        headers = _fixed_headers(encoding)
-        if encoding.keys() & _STYLED and "contentType" not in encoding:
+        headers = _fixed_headers(self._headers(encoding))
+        if encoding.keys() & _STYLED and self._dialect != (3, 0):  # which ignores styles here; later a style wins
             plan = _styled(name, encoding)
             return FieldPlan(
                 name=name, style=plan.style, explode=plan.explode, is_styled=True, is_list=True, headers=headers
             )
         is_list, is_structure = self._shape(schema)
         is_file = self._uploads.is_file(schema) or self._uploads.is_files(schema)
-        media_type = _part_type(encoding.get("contentType"))
+        named = _part_type(encoding.get("contentType"))
+        by_schema = self._schema_type(schema) if named is None else None
+        media_type = named or by_schema
         if media_type is None and is_structure and not is_file:
             media_type = _JSON
         is_markup = media_type is not None and is_xml(media_type) and is_structure
@@ -80,19 +99,33 @@ class Fields:
             media_type=media_type,
             is_file=is_file,
             is_list=is_list or self._uploads.is_files(schema),
+            is_verbatim=by_schema is not None,
             headers=headers,
             xml=nodes.add(self._member(schema)) if is_markup else None,
         )
 
     def _items(self, content: Object, nodes: XmlNodes) -> tuple[FieldPlan, ...]:
-        """The plan for the members of a multipart body that is an array (OpenAPI 3.2 `itemEncoding`)."""
+        """The plans for the members of a multipart body that is an array (OpenAPI 3.2, `prefixEncoding`…)."""
         target = self._uploads.target(content.get("schema"))
+        schemas, encodings = list_at(target, "prefixItems"), list_at(content, "prefixEncoding")
+        positions = zip_longest(schemas[:_MOST_MERGED], encodings[:_MOST_MERGED])
+        plans = [self._part("", as_object(encoding) or NOTHING, schema, nodes) for schema, encoding in positions]
         schema = content.get("itemSchema", target.get("items"))
-        encoding = object_at(content, "itemEncoding")
-        if schema is None and not encoding:
-            return ()
-        plan = self._part("", encoding, schema, nodes)
-        return () if plan == FieldPlan(name="") else (plan,)
+        plans.append(self._part("", object_at(content, "itemEncoding"), schema, nodes))
+        return () if all(plan == FieldPlan(name="") for plan in plans) else tuple(plans)
+
+    def _schema_type(self, schema: object) -> str | None:
+        """The type that the schema of a text gives its part (OpenAPI 3.1)."""
+        target = self._plain(self._member(schema))
+        if self._dialect < (3, 1) or not (_is_type(target, "string") or "type" not in target):
+            return None
+        if "contentEncoding" in target:
+            return OCTETS
+        named = text_at(target, "contentMediaType")
+        return named if named is not None and is_media_type(named) and essence(named) != OCTETS else None
+
+    def _headers(self, encoding: Object) -> dict[str, Object]:
+        return {name: self._uploads.target(node) for name, node in object_at(encoding, "headers").items()}
 
     def _member(self, schema: object) -> object:
         target = self._uploads.target(schema)
@@ -129,7 +162,19 @@ def _styled(name: str, encoding: Object) -> FieldPlan:
         style=style,
         explode=explode if isinstance(explode, bool) else style is Style.FORM,
         allow_reserved=is_true_at(encoding, "allowReserved"),
+        is_styled=True,
     )
+
+
+def _is_file_type(named: object) -> bool:
+    """Whether the declared types of a part are all such that only bytes are of them."""
+    types = named.split(",") if isinstance(named, str) else []
+    return bool(types) and all(kind_of(item.strip(), is_text=False) is BodyKind.BYTES for item in types)
+
+
+def _is_open(schema: Object) -> bool:
+    """Whether a schema says no more than that its values are something or texts."""
+    return schema.get("type", "string") == "string" and schema.keys().isdisjoint(_TELLING)
 
 
 def _part_type(named: object) -> str | None:
@@ -139,24 +184,23 @@ def _part_type(named: object) -> str | None:
     return ", ".join(item for text in named.split(",") if is_media_type(item := text.strip())) or None
 
 
-def _fixed_headers(encoding: Object) -> tuple[tuple[str, str], ...]:
+def _fixed_headers(headers: Mapping[str, Object]) -> tuple[tuple[str, str], ...]:
     """The headers of a part that have one possible value."""
     found: list[tuple[str, str]] = []
-    for name, header in object_at(encoding, "headers").items():
-        value = _fixed_value(as_object(header) or NOTHING)
+    for name, header in headers.items():
+        value = _fixed_value(header)
         is_sendable = value is not None and _NAME.fullmatch(name) and _VALUE.fullmatch(value)
         if value is not None and is_sendable and not _is_written_by_us(name):
             found.append((name, value))
     return tuple(found)
 
 
-def _header_losses(name: str, encoding: Object) -> list[str]:
-    fixed = dict(_fixed_headers(encoding))
-    headers: Mapping[str, object] = object_at(encoding, "headers")
+def _header_losses(name: str, headers: Mapping[str, Object]) -> list[str]:
+    fixed = dict(_fixed_headers(headers))
     return [
         f"the header {quote_text(header)} of the part {quote_text(name)} has no fixed value; it is not sent"
         for header, node in headers.items()
-        if is_true_at(as_object(node) or NOTHING, "required") and header not in fixed and not _is_written_by_us(header)
+        if is_true_at(node, "required") and header not in fixed and not _is_written_by_us(header)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, OperationReport
+from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, ListedPrice, OperationReport
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
 from gateway.openapi.compile import ImportOptions
 
@@ -43,6 +43,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     scheme_names: tuple[str, ...]
     warnings: tuple[str, ...]
     tools_list_bytes: int
+    dearest: tuple[ListedPrice, ...]
 
 
 class Operations(msgspec.Struct, frozen=True, tag=True):
@@ -118,6 +119,7 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
         scheme_names=compilation.scheme_names,
         warnings=report.warnings,
         tools_list_bytes=report.tools_list_bytes,
+        dearest=report.dearest,
     )
     for operations in _batches(compilation.operations, lambda made: len(made.definition)):
         yield Operations(operations)
@@ -187,7 +189,10 @@ class Answer:
         if opening is None or not self.is_complete or self.crash is not None:
             return None
         report = ImportReport(
-            operations=tuple(self._fates), warnings=opening.warnings, tools_list_bytes=opening.tools_list_bytes
+            operations=tuple(self._fates),
+            warnings=opening.warnings,
+            tools_list_bytes=opening.tools_list_bytes,
+            dearest=opening.dearest,
         )
         return Compilation(
             title=opening.title,

@@ -12,6 +12,14 @@ _CHARSETS = frozenset(("utf-8", "utf8", "us-ascii", "iso-8859-1", "utf-16"))
 _JSON = "application/json"
 OCTETS = "application/octet-stream"
 _RANGES = frozenset(("*/*", "application/*"))
+_CONCRETE = {
+    "*/*": _JSON,
+    "application/*": _JSON,
+    "application/*+json": _JSON,
+    "application/*+xml": "application/xml",
+    "multipart/*": "multipart/form-data",
+    "text/*": "text/plain",
+}
 _XML = frozenset(("application/xml", "text/xml"))
 _JSON_LINES = frozenset(
     f"application/{name}" for name in ("jsonl", "jsonlines", "x-jsonlines", "ndjson", "x-ndjson", "json-seq")
@@ -50,8 +58,8 @@ def is_range(media_type: str) -> bool:
 
 
 def concrete(media_type: str) -> str:
-    """The media type to send: JSON for a range."""
-    return _JSON if essence(media_type) in _RANGES else media_type
+    """The media type to send; for a range the plainest of those in it, JSON where there is any."""
+    return _CONCRETE.get(essence(media_type), media_type)
 
 
 def kind_of(media_type: str, *, is_text: bool, is_binary: bool = False) -> BodyKind | None:
@@ -63,7 +71,7 @@ def kind_of(media_type: str, *, is_text: bool, is_binary: bool = False) -> BodyK
     if name in _RANGES and is_binary:
         return BodyKind.BYTES
     kind = next((kind for kind, holds in _STRUCTURED if holds(name)), None)
-    if kind is not None and not (is_text and kind in {BodyKind.XML, BodyKind.JSON_LINES}):
+    if kind is not None and not (is_text and kind in _WRITTEN_OUT):
         return kind if kind is not BodyKind.XML or _has_known_charset(media_type) else None
     if (name in _YAML or name.endswith("+yaml")) and not is_text:
         return BodyKind.JSON  # every JSON text is a YAML document
@@ -86,6 +94,10 @@ _STRUCTURED: Sequence[tuple[BodyKind, Callable[[str], bool]]] = (
     (BodyKind.MULTIPART, lambda name: name.startswith("multipart/")),
     (BodyKind.XML, is_xml),
 )
+
+
+_WRITTEN_OUT = frozenset((BodyKind.XML, BodyKind.JSON_LINES, BodyKind.FORM))
+"""Kinds of which a caller may write the whole text."""
 
 
 def _has_known_charset(media_type: str) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
-from gateway.domain.plans import Location, ParameterPlan, Style
+from gateway.domain.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
 from gateway.openapi.components import Components
+from gateway.openapi.fields import Fields
 from gateway.openapi.media import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.references import References
 from gateway.openapi.schemas import Translated
@@ -14,6 +15,7 @@ from gateway.openapi.shapes import (
     NOTHING,
     Object,
     Unusable,
+    as_list,
     as_object,
     clean_text,
     is_true_at,
@@ -21,18 +23,24 @@ from gateway.openapi.shapes import (
     quote_text,
     text_at,
 )
+from gateway.openapi.uploads import Uploads
+from gateway.openapi.xml_nodes import XmlNodes
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_DELIMITED = (Style.SPACE, Style.PIPE, Style.TAB)
 _STYLES: Mapping[Location, tuple[Style, ...]] = {
     Location.PATH: (Style.SIMPLE, Style.LABEL, Style.MATRIX),
-    Location.QUERY: (Style.FORM, Style.SPACE, Style.PIPE, Style.TAB, Style.DEEP_OBJECT),
+    Location.QUERY: (Style.FORM, *_DELIMITED, Style.DEEP_OBJECT),
     Location.HEADER: (Style.SIMPLE,),
     Location.COOKIE: (Style.FORM, Style.COOKIE),
     Location.QUERYSTRING: (Style.FORM,),
 }
 """What each location may have, its default first; lists divided by tabs come from Swagger 2.0."""
 
-_SCALARS = frozenset(("string", "number", "integer", "boolean"))
+_RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE: (3, 2)}
+"""Since which version a parameter of the location may leave reserved characters as they are."""
+
+_SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
 _MOST = 1_000
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -55,9 +63,11 @@ class Parameter:
 class Parameters:
     """The parameters of one document; one that many operations share is read once."""
 
-    def __init__(self, references: References, components: Components) -> None:
+    def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
         self._references = references
         self._components = components
+        self._dialect = dialect
+        self._fields = Fields(Uploads(references), dialect=dialect)
         self._read: dict[int, Parameter | None] = {}
 
     def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
@@ -94,6 +104,7 @@ class Parameters:
         try:
             name, location = _identify(node)
             if location is Location.HEADER and name.lower() in DESCRIBED:
+                self._check_described(name)
                 return None
             _check_header(name, location)
             return self._described(node, self._planned(node, name, location, where))
@@ -103,6 +114,11 @@ class Parameters:
             if is_true_at(node, "required") or node.get("in") == Location.PATH:
                 raise
             raise _LeftOut(f"{unusable.reason}; it is not offered") from unusable
+
+    def _check_described(self, name: str) -> None:
+        """OpenAPI 3 wants such headers ignored. Swagger 2.0 does not, and a credential is one that is missed."""
+        if self._dialect == (2, 0) and name.lower() == "authorization":
+            raise _LeftOut(f"the header {quote_text(name)} is filled from stored credentials only; it is not offered")
 
     def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
         is_required = location is Location.PATH or is_true_at(node, "required")
@@ -116,10 +132,11 @@ class Parameters:
                 explode=_STYLES[location][0] is Style.FORM,
                 required=is_required,
                 media_type=media_type,
+                fields=self._form_fields(media_type, schema),
             )
             return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
         translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
-        style, losses = _style(node, name, location, translated)
+        style, losses = self._style(node, name, location, translated)
         explode = node.get("explode")
         plan = ParameterPlan(
             argument=name,
@@ -128,7 +145,7 @@ class Parameters:
             style=style,
             explode=explode if isinstance(explode, bool) else style in {Style.FORM, Style.COOKIE},
             required=is_required,
-            allow_reserved=location in {Location.QUERY, Location.PATH} and is_true_at(node, "allowReserved"),
+            allow_reserved=self._may_reserve(location) and is_true_at(node, "allowReserved"),
         )
         return Parameter(plan=plan, translated=translated, losses=losses)
 
@@ -141,6 +158,31 @@ class Parameters:
         if not is_media_type(media_type) or not _is_written(media_type, found):
             raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
         return concrete(media_type), found
+
+    def _form_fields(self, media_type: str, media: Object) -> tuple[FieldPlan, ...]:
+        if essence(media_type) != _FORM_TYPE:
+            return ()
+        return self._fields.plan(media, BodyKind.FORM, XmlNodes(self._references))[0]
+
+    def _may_reserve(self, location: Location) -> bool:
+        return location in _RESERVED_FROM and self._dialect >= _RESERVED_FROM[location]
+
+    def _style(
+        self, node: Object, name: str, location: Location, translated: Translated
+    ) -> tuple[Style, tuple[str, ...]]:
+        """The declared style. One that its place has not is harmless for a single value, which all write alike.
+
+        In Swagger 2.0 lists are divided alike everywhere.
+        """
+        allowed = _STYLES[location]
+        named = node.get("style", allowed[0].value)
+        for style in (*allowed, *(_DELIMITED if self._dialect == (2, 0) else ())):
+            if style.value == named:
+                return style, ()
+        reason = f"the parameter {quote_text(name)} has the style {quote_text(str(named))}, which its place has not"
+        if not _is_scalar(translated):
+            raise Unusable(reason)
+        return allowed[0], (f"{reason}; {allowed[0]} is used",)
 
     def _described(self, node: Object, parameter: Parameter) -> Parameter:
         return replace(parameter, translated=describe(parameter.translated, node))
@@ -190,21 +232,15 @@ def _check_header(name: str, location: Location) -> None:
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
 
+def _is_scalar(translated: Translated) -> bool:
+    """Whether values of the schema are single ones."""
+    named = None if isinstance(translated.schema, bool) else translated.schema.get("type")
+    return all(isinstance(item, str) and item in _SCALARS for item in as_list(named) or (named,))
+
+
 def _is_written(media_type: str, media: Object) -> bool:
     """Whether a value of this type can be put into a parameter: JSON, a form, or text."""
     name = essence(media_type)
-    is_text = object_at(media, "schema").get("type") == "string" or name.startswith("text/")
-    return is_json(media_type) or name == _FORM_TYPE or (is_text and not is_xml(media_type))
-
-
-def _style(node: Object, name: str, location: Location, translated: Translated) -> tuple[Style, tuple[str, ...]]:
-    """The declared style. One that its place has not is harmless for a single value, which all write alike."""
-    allowed = _STYLES[location]
-    named = node.get("style", allowed[0].value)
-    for style in allowed:
-        if style.value == named:
-            return style, ()
-    reason = f"the parameter {quote_text(name)} has the style {quote_text(str(named))}, which its place has not"
-    if isinstance(translated.schema, bool) or translated.schema.get("type") not in _SCALARS:
-        raise Unusable(reason)
-    return allowed[0], (f"{reason}; {allowed[0]} is used",)
+    is_text = object_at(media, "schema").get("type") == "string"
+    is_loose_text = name.startswith("text/") and not is_xml(media_type)
+    return is_json(media_type) or name == _FORM_TYPE or is_text or is_loose_text

@@ -7,6 +7,7 @@ from gateway.domain.plans import Location, ParameterPlan, RequestPlan, Style
 from gateway.openapi.assembly import Argument
 from gateway.openapi.bodies import Body
 from gateway.openapi.media import accept_header
+from gateway.openapi.methods import is_idempotent
 from gateway.openapi.naming import name_arguments
 from gateway.openapi.operations import Operation
 from gateway.openapi.parameters import Parameter
@@ -15,7 +16,6 @@ from gateway.openapi.schemas import Translated
 from gateway.openapi.security import SecurityPlan
 from gateway.openapi.servers import Server
 from gateway.openapi.shapes import Object, object_at, quote_text
-from gateway.openapi.tools import is_idempotent
 
 _TEXT = Translated(schema={"type": "string"})
 

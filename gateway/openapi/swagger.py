@@ -6,13 +6,14 @@ original document.
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from gateway.openapi.extensions import KEYS
 from gateway.openapi.references import References
 from gateway.openapi.shapes import Object, Unusable, as_object, list_at, object_at, text_at
 
 METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch"))
 
 _NO_SCHEMA = frozenset(("name", "in", "description", "required", "collectionFormat", "allowEmptyValue"))
-_KEPT = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs")
+_KEPT = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs", *KEYS)
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
 _STYLES = {"ssv": "spaceDelimited", "tsv": "tabDelimited", "pipes": "pipeDelimited"}
@@ -30,6 +31,7 @@ def convert(root: Object, references: References) -> Object:
         "paths": {path: converter.path_item(item) for path, item in paths.items()},
         "security": root.get("security"),
         "components": {"securitySchemes": _schemes(object_at(root, "securityDefinitions"))},
+        **{key: root[key] for key in KEYS if key in root},
     }
 
 

@@ -110,6 +110,11 @@ def is_binary(schema: Object) -> bool:
     return is_media_type(media_type) and kind_of(media_type, is_text=False) is BodyKind.BYTES
 
 
+def is_encoded(schema: Object) -> bool:
+    """Whether a text holds bytes that are written as text: that text is what travels."""
+    return "contentEncoding" in schema or schema.get("format") in ("byte", "base64")
+
+
 def _if_changed(key: str, before: object, after: object) -> dict[str, object]:
     return {} if after is before else {key: after}
 

@@ -14,11 +14,13 @@ class Patience:
 
     `connect_s` covers resolving, dialling and TLS; `first_byte_s` the wait for the status line after that; `total_s`
     everything, waiting for a place and sending again included; between two pieces of a body at most ten seconds pass.
+    `stream_s` is how long a stream of events is listened to.
     """
 
     connect_s: float = 3.0
     first_byte_s: float = 15.0
     total_s: float = 30.0
+    stream_s: float = 20.0
 
 
 class Watch:

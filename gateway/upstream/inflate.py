@@ -4,12 +4,14 @@ Bounds: bytes out, bytes out per byte in, number of gzip members. The stream mus
 """
 
 import zlib
+from collections.abc import Sequence
 from typing import Protocol
 
 from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
 
 ACCEPTED = "gzip, deflate"
 
+_PLAIN = frozenset(("", "identity"))
 _RATIO = 100
 _RATIO_FROM = 1 << 20
 """Below this many bytes out a high ratio is normal (repetitive JSON) and harmless."""
@@ -30,6 +32,16 @@ class _Stream(Protocol):
     @property
     def unconsumed_tail(self) -> bytes: ...
     def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+def open_inflater(encodings: Sequence[str], *, limit: int) -> "Inflater | None":
+    """What reads a body with these content encodings; None for one that is as it is.
+
+    Raises:
+        UpstreamAnswerBroken: an encoding that was not offered, or more than one.
+    """
+    names = [name for text in encodings for name in text.split(",") if name.strip().lower() not in _PLAIN]
+    return Inflater(",".join(names), limit=limit) if names else None
 
 
 class Inflater:
@@ -69,6 +81,11 @@ class Inflater:
             self._stream = zlib.decompressobj(_ZLIB if _has_zlib_header(data) else _RAW)
         while data or self._is_full:
             data = self._pour(self._stream, data)
+
+    def take(self) -> bytes:
+        """What was inflated since this was asked before, of a body that need not end."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
 
     def finish(self) -> bytes:
         """The whole result.

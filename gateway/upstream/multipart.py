@@ -42,14 +42,15 @@ def multipart_writer(plan: BodyPlan) -> Callable[[object], tuple[bytes, str]]:
         NotYetSupported: the plan has a header or type that no part can carry.
     """
     essence = plan.media_type.partition(";")[0].strip()
-    makers = {field.name: _maker(field, plan) for field in plan.fields}
+    makers = {field.name: _maker(field, plan) for field in plan.fields if field.name}
+    positions = [_maker(field, plan) for field in plan.fields if not field.name] or [_plain_maker(None, _UNNAMED)]
 
     def write(value: object) -> tuple[bytes, str]:
         if is_object(value):
             parts = [part for name, item in value.items() if item is not None for part in _made(makers, name, item)]
         elif is_list(value):
-            make = makers.get("") or _plain_maker(None, _UNNAMED)
-            parts = [part for item in value for part in make(item)]
+            last = len(positions) - 1
+            parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
         else:
             raise Unwritable("it must be an object to be sent in parts")
         return _assemble(parts, essence)
@@ -58,8 +59,7 @@ def multipart_writer(plan: BodyPlan) -> Callable[[object], tuple[bytes, str]]:
 
 
 def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
-    make = makers.get(name) if name else None
-    return (make or _plain_maker(name, FieldPlan(name=name)))(value)
+    return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
 def _maker(field: FieldPlan, plan: BodyPlan) -> _Maker:
@@ -117,7 +117,8 @@ def _part(name: str | None, field: FieldPlan, value: object) -> _Part:
     may_be_file = field.is_file or declared is None or not is_json(declared)
     if may_be_file and looks_like_file(value):
         return _file_part(name, field, read_file(value))
-    if is_object(value) or is_list(value) or (declared is not None and is_json(declared)):
+    is_written = field.is_verbatim and isinstance(value, str)
+    if is_object(value) or is_list(value) or (declared is not None and is_json(declared) and not is_written):
         if declared is not None and not is_json(declared):
             raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
         return _Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)

@@ -29,13 +29,14 @@ from gateway.errors import (
 )
 from gateway.telemetry.traces import Traces
 from gateway.upstream.deadlines import Deadlines, Patience, Watch
+from gateway.upstream.events import Events, is_event_stream
 from gateway.upstream.faults import FAULTS, translate
 from gateway.upstream.guard import Guard
-from gateway.upstream.inflate import ACCEPTED, Inflater
+from gateway.upstream.inflate import ACCEPTED, Inflater, open_inflater
 from gateway.upstream.lanes import Lane, Lanes, Rules
 from gateway.upstream.resolver import GuardedResolver, Lookup, SystemLookup
 from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
-from gateway.upstream.tracing import Carry, run_traced
+from gateway.upstream.tracing import Carried, Carry, run_traced
 from gateway.upstream.wire import is_header_value, is_sendable_header, is_sendable_url, is_token
 
 _MIB = 1 << 20
@@ -83,11 +84,13 @@ class Upstream:
         self._first_s = patience.connect_s + patience.first_byte_s
         self._idle_s = min(_IDLE_S, patience.first_byte_s)
         self._total_s = patience.total_s
+        self._stream_s = patience.stream_s
         self._limit = limit_bytes
         self._run: Carry = self._carry if traces is None else partial(run_traced, traces, self._carry)
         self._lookup = lookup
         self._lanes = Lanes(rules)
-        self._deadlines = Deadlines(min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4))
+        self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
+        self._deadlines = Deadlines(self._tick_s)
         self._open: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession, Lookup] | None = None
 
     async def __aenter__(self) -> Self:
@@ -138,15 +141,15 @@ class Upstream:
             UpstreamAnswerTooLarge: the body is beyond the limit, as sent or inflated.
             UpstreamAnswerBroken: the answer is not HTTP or not in the encoding it names.
         """
-        response, body = await self._run(request, tenant, limit_bytes or self._limit)
-        headers = response.headers
-        return UpstreamAnswer(
-            status=response.status,
-            content_type=_ascii(headers.get("Content-Type", "")),
-            body=body,
-            retry_after=None if (retry_after := headers.get("Retry-After")) is None else _ascii(retry_after),
-            location=_location(response),
-        )
+        return _answer(await self._whole(request, tenant, limit_bytes))
+
+    async def listen(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
+        """The same, but of a stream of events that goes on as much as came within the bounds; `cut` says so.
+
+        Raises:
+            UpstreamError: as for `send`.
+        """
+        return _answer(await self._run(request, tenant, self._limit))
 
     async def ask(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
@@ -156,13 +159,17 @@ class Upstream:
         Raises:
             UpstreamError: as for `send`.
         """
-        response, body = await self._run(request, tenant, limit_bytes or self._limit)
+        response, body, _ = await self._whole(request, tenant, limit_bytes)
         headers = tuple((name, _ascii(value)) for name, value in response.headers.items())
         return WholeAnswer(status=response.status, headers=headers, body=body)
 
-    async def _carry(
-        self, request: UpstreamRequest, tenant: TenantId | None, limit: int
-    ) -> tuple[aiohttp.ClientResponse, bytes]:
+    async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
+        carried = await self._run(request, tenant, limit_bytes or self._limit)
+        if carried[2] is not None:
+            raise UpstreamTimeout("The upstream answered with a stream of events that goes on.")
+        return carried
+
+    async def _carry(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
         """The request in its lane, from the wait for a place to what the lane learns of how it went."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
@@ -172,8 +179,8 @@ class Upstream:
         waited_s = 0.0 if lane.admit() else await lane.wait(loop)
         watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
         try:
-            response, body = await self._persist(request, url, limit, lane=lane, watch=watch)
-            if is_failure(response.status):
+            carried = await self._persist(request, url, limit, lane=lane, watch=watch)
+            if is_failure(carried[0].status):
                 lane.fail(loop)
             else:
                 lane.succeed()
@@ -193,11 +200,9 @@ class Upstream:
         finally:
             self._deadlines.close(watch)
             lane.leave()
-        return response, body
+        return carried
 
-    async def _persist(
-        self, request: UpstreamRequest, url: URL, limit: int, *, lane: Lane, watch: Watch
-    ) -> tuple[aiohttp.ClientResponse, bytes]:
+    async def _persist(self, request: UpstreamRequest, url: URL, limit: int, *, lane: Lane, watch: Watch) -> Carried:
         """Send the request, and again where that is safe, worth it, paid for and in time."""
         attempt = 0
         while True:
@@ -209,15 +214,15 @@ class Upstream:
                     raise
             else:
                 try:
-                    body = await self._read(request, response, watch, limit)
+                    body, cut = await self._read(request, response, watch, limit)
                 except BaseException:
                     response.close()
                     raise
                 if response.status < WORTH_A_LOOK:
-                    return response, body
+                    return response, body, cut
                 pause_s = after_answer(response.status, response.headers.get("Retry-After"), request, attempt)
                 if not self._may_repeat(pause_s, watch, lane):
-                    return response, body
+                    return response, body, cut
             attempt += 1
             await asyncio.sleep(pause_s or 0.0)
             watch.allow(asyncio.get_running_loop().time() + self._first_s)
@@ -247,21 +252,46 @@ class Upstream:
 
     async def _read(
         self, request: UpstreamRequest, response: aiohttp.ClientResponse, watch: Watch, limit: int
-    ) -> bytes:
+    ) -> tuple[bytes, str | None]:
+        """The body, and what is missing of it where it is a stream of events that goes on."""
         status, content, headers = response.status, response.content, response.headers
         if not 200 <= status <= 599:
             raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
         if request.method == "HEAD" or status in _BODILESS:
-            return b""
+            return b"", None
         declared = headers.get("Content-Length")
         if declared is not None and int(declared) > limit:
             raise _too_large()
         if content.at_eof():
-            return b""
-        encodings = headers.getall("Content-Encoding", None)
-        if encodings is None:
-            return await self._read_plain(content, watch, limit)
-        return await self._read_encoded(content, watch, Inflater(",".join(encodings), limit=limit))
+            return b"", None
+        inflater = open_inflater(headers.getall("Content-Encoding", ()), limit=limit)
+        if declared is None and is_event_stream(headers.get("Content-Type", "")):
+            return await self._read_events(response, watch, inflater, limit)
+        if inflater is None:
+            return await self._read_plain(content, watch, limit), None
+        return await self._read_encoded(content, watch, inflater), None
+
+    async def _read_events(
+        self, response: aiohttp.ClientResponse, watch: Watch, inflater: Inflater | None, limit: int
+    ) -> tuple[bytes, str | None]:
+        """As many events as come in time and within bounds; the connection of a stream that goes on is closed."""
+        content, events, now = response.content, Events(limit), asyncio.get_running_loop().time()
+        until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
+        watch.allow(watch.last)
+        try:
+            async with asyncio.timeout_at(until):
+                while not content.at_eof() and not events.is_full:
+                    piece = await content.readany()
+                    events.feed(piece if inflater is None else _inflated(inflater, piece))
+        except TimeoutError:
+            if not events.has_begun:
+                raise
+        if not content.at_eof() or events.is_full:
+            response.close()
+            return events.begun(), events.describe(until - now)
+        if inflater is not None:
+            events.feed(inflater.finish())
+        return events.whole(), None
 
     async def _read_plain(self, content: aiohttp.StreamReader, watch: Watch, limit: int) -> bytes:
         piece = await self._next_piece(content, watch)
@@ -296,6 +326,24 @@ def _check(request: UpstreamRequest) -> URL:
     if url is None or not _has_port(url):
         raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
     return url
+
+
+def _answer(carried: Carried) -> UpstreamAnswer:
+    response, body, cut = carried
+    headers = response.headers
+    return UpstreamAnswer(
+        status=response.status,
+        content_type=_ascii(headers.get("Content-Type", "")),
+        body=body,
+        retry_after=None if (retry_after := headers.get("Retry-After")) is None else _ascii(retry_after),
+        location=_location(response),
+        cut=cut,
+    )
+
+
+def _inflated(inflater: Inflater, piece: bytes) -> bytes:
+    inflater.feed(piece)
+    return inflater.take()
 
 
 def _has_port(url: URL) -> bool:

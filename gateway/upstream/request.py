@@ -16,15 +16,15 @@ from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, Re
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
 from gateway.upstream.bodies import BodyWriter, body_writer, form_writer
+from gateway.upstream.fitting import fit
 from gateway.upstream.media import is_form, is_json
 from gateway.upstream.paths import check_path_value, has_dot_segment
 from gateway.upstream.styles import Encode, Writer, cookie_writer, header_writer, path_writer, query_writer
-from gateway.upstream.text import Unwritable, is_object, percent, reserved_path, reserved_query, to_json, to_text
+from gateway.upstream.text import Unwritable, percent, reserved_cookie, reserved_path, reserved_query, to_json, to_text
 from gateway.upstream.wire import is_argument_header, is_header_value, is_sendable_url, is_token
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([0-9]+)\}")
 _ORIGIN = re.compile(r"https?://[^/?#]+")
-_FILE_TYPE = "content_type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class RequestBuilder:
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
         self._choice = plan.choice if plan.bodies else None
+        self._plans = [body.plan for body in self._bodies.values()]
         self._check()
 
     def build(self, arguments: Mapping[str, object]) -> UpstreamRequest:
@@ -100,7 +101,7 @@ class RequestBuilder:
         headers: list[tuple[str, str]] = []
         for slot in self._headers:
             text = _fill_optional(slot, arguments)
-            if text is not None:
+            if text or (text is not None and isinstance(arguments[slot.argument], str)):  # an empty list is nothing
                 headers.append((slot.name, text))
         cookies = [text for slot in self._cookies if (text := _fill_optional(slot, arguments))]
         if cookies:
@@ -123,12 +124,11 @@ class RequestBuilder:
             raise _invalid(argument, str(error)) from None
 
     def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
-        """The type that the caller names; a file names its own by its content type."""
+        """The type that the caller names, else one that fits what is given."""
         chosen = arguments.get(choice)
         if chosen is None:
             value = arguments.get(first.plan.argument)
-            own = value.get(_FILE_TYPE) if is_object(value) and first.plan.kind is BodyKind.BYTES else None
-            return self._bodies.get(own, first) if isinstance(own, str) else first
+            return first if value is None else self._bodies[fit(self._plans, value).media_type]
         found = self._bodies.get(chosen) if isinstance(chosen, str) else None
         if found is None:
             raise _invalid(choice, f"it must be one of: {', '.join(self._bodies)}")
@@ -218,7 +218,7 @@ def _content(parameter: ParameterPlan) -> Writer:
     if is_json(media_type):
         return lambda value: to_json(value, ascii_only=parameter.location is Location.HEADER)
     if is_form(media_type):
-        return form_writer()
+        return form_writer(parameter.fields)
     return to_text
 
 
@@ -256,7 +256,8 @@ def _write_header(parameter: ParameterPlan) -> Writer:
         raise NotYetSupported("A header parameter of this operation has a name that no header can have.")
     if not is_argument_header(parameter.name):
         return _refuse_header
-    write = header_writer(explode=parameter.explode) if parameter.media_type is None else _content(parameter)
+    is_plain = parameter.media_type is None
+    write = header_writer(parameter.style, explode=parameter.explode) if is_plain else _content(parameter)
 
     def checked(value: object) -> str:
         text = write(value)
@@ -275,6 +276,7 @@ def _write_cookie(parameter: ParameterPlan) -> Writer:
     if not is_token(parameter.name):
         raise NotYetSupported("A cookie parameter of this operation has a name that no cookie can have.")
     if parameter.media_type is None:
-        return cookie_writer(parameter.name, parameter.style, explode=parameter.explode)
+        encode: Encode = reserved_cookie if parameter.allow_reserved else percent
+        return cookie_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
     serialise = _content(parameter)
     return lambda value: f"{parameter.name}={percent(serialise(value))}"

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from gateway.domain.plans import Style
 from gateway.upstream.paths import check_path_value
 from gateway.upstream.text import Unwritable, is_list, is_object, percent, to_text
+from gateway.upstream.wire import is_token
 
 Encode: TypeAlias = Callable[[str], str]
 Writer: TypeAlias = Callable[[object], str]
@@ -24,8 +25,9 @@ _NO_PATH = frozenset({"", ".", ".."})
 
 
 def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
-    """Simple, label and matrix; refuses values that could change which path is meant."""
+    """Simple, label, matrix and Swagger's delimited lists; refuses values that could change which path is meant."""
     key = percent(name)
+    plain, encoded = _DELIMITERS.get(style, (None, ","))
 
     def item(value: object) -> str:
         if type(value) is int:
@@ -33,6 +35,8 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
         text = to_text(value)
         if text:
             check_path_value(text)
+        if plain is not None:
+            _check_member(text, plain)
         return encode(text)
 
     def write(value: object) -> str:
@@ -41,7 +45,7 @@ def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Wr
         elif style is Style.LABEL:
             parts = "." + _joined(value, item, "." if explode else ",", explode=explode)
         else:
-            parts = _joined(value, item, ",", explode=explode)
+            parts = _joined(value, item, encoded, explode=explode)
         if parts in _NO_PATH:
             raise Unwritable("it is empty, which would name another path")
         return parts
@@ -62,8 +66,7 @@ def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> W
         text = to_text(value)
         if plain is None:
             return encode(text).replace(",", "%2C")
-        if plain in text:
-            raise Unwritable(f"a member cannot contain {plain!r}, which separates members here")
+        _check_member(text, plain)
         return encode(text)
 
     def write(value: object) -> str:
@@ -74,31 +77,37 @@ def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> W
     return write
 
 
-def header_writer(*, explode: bool) -> Writer:
-    """Simple, not percent-encoded; refuses members that would read as two."""
+def header_writer(style: Style, *, explode: bool) -> Writer:
+    """Simple and Swagger's delimited lists, not percent-encoded; refuses members that would read as two."""
+    delimiter = _DELIMITERS.get(style, (",", ","))[0]
 
     def item(value: object) -> str:
         text = to_text(value)
-        if "," in text:
-            raise Unwritable("a member of a list in a header cannot contain a comma")
+        _check_member(text, delimiter)
         return text
 
     def write(value: object) -> str:
-        return to_text(value) if _is_scalar(value) else _joined(value, item, ",", explode=explode)
+        return to_text(value) if _is_scalar(value) else _joined(value, item, delimiter, explode=explode)
 
     return write
 
 
-def cookie_writer(name: str, style: Style, *, explode: bool) -> Writer:
-    """Form and cookie, exploded members as cookies of their own; only form is percent-encoded."""
+def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Form and cookie, exploded members as cookies of their own; only form is percent-encoded.
+
+    Names stay as they are wherever a cookie can be called so: servers do not decode them.
+    """
     if style is Style.COOKIE:
         return lambda value: "; ".join(
             f"{_cookie_part(key)}={_cookie_part(text)}" for key, text in text_pairs(name, value, style, explode=explode)
         )
-    key = percent(name)
     if explode:
-        return lambda value: "; ".join(_pairs(key, value, percent))
-    return query_writer(name, Style.FORM, explode=False, encode=percent)
+        return lambda value: "; ".join(
+            f"{key if is_token(key) else percent(key)}={encode(text)}"
+            for key, text in text_pairs(name, value, style, explode=True)
+        )
+    write = query_writer("", style, explode=False, encode=encode)
+    return lambda value: f"{name}{text}" if (text := write(value)) else ""
 
 
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
@@ -116,8 +125,7 @@ def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iter
 
         def item(member: object) -> str:
             text = to_text(member)
-            if delimiter in text:
-                raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members here")
+            _check_member(text, delimiter)
             return text
 
         yield name, _joined(value, item, delimiter, explode=False)
@@ -133,6 +141,11 @@ def _deep_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
                 yield from _deep_texts(f"{name}[{index}]", member)
     else:
         yield name, to_text(value)
+
+
+def _check_member(text: str, delimiter: str) -> None:
+    if delimiter in text:
+        raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members here")
 
 
 def _cookie_part(text: str) -> str:

@@ -84,6 +84,11 @@ def reserved_path(text: str) -> str:
     return _keep_triples(text, ":@!$&'()*+,;=")
 
 
+def reserved_cookie(text: str) -> str:
+    """`allowReserved` in a cookie: reserved characters stay, but `,` and `;`, which no cookie value holds."""
+    return _keep_triples(text, ":/?#[]@!$&'()*+=")
+
+
 def _keep_triples(text: str, safe: str) -> str:
     try:
         return "".join(part if index % 2 else quote(part, safe=safe) for index, part in enumerate(_TRIPLE.split(text)))
@@ -96,4 +101,5 @@ def _number(value: float) -> str:
         raise Unwritable("it is not a finite number")
     if value.is_integer() and abs(value) < _LARGEST_PLAIN:
         return str(int(value))
-    return repr(value).replace("e+", "e")
+    mantissa, _, exponent = repr(value).partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

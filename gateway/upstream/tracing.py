@@ -10,7 +10,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
 from gateway.telemetry.traces import CARRIED, Traces, fail
 
-Carried = tuple[aiohttp.ClientResponse, bytes]
+Carried = tuple[aiohttp.ClientResponse, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
 
 _FAILED = 400
@@ -23,12 +23,12 @@ async def run_traced(
     """The request in a span of its own; the upstream is told of it where that is wanted."""
     method = request.method[:_LONGEST]
     with traces.asking(method, _describe(request, method)) as span:
-        response, body = await carry(_telling(request, traces), tenant, limit)
+        response, body, cut = await carry(_telling(request, traces), tenant, limit)
         if span is not None:
             span.set_attribute("http.response.status_code", response.status)
         if response.status >= _FAILED:
             fail(span, str(response.status))
-        return response, body
+        return response, body, cut
 
 
 def _describe(request: UpstreamRequest, method: str) -> dict[str, str | int]:

@@ -115,9 +115,9 @@ def test_form_fields_are_written_as_their_encoding_says() -> None:
     content: dict[str, Any] = {"application/x-www-form-urlencoded": {"schema": schema, "encoding": encoding}}
 
     assert {field.name: field for field in plan_of(content).fields} == {
-        "csv": FieldPlan(name="csv", explode=False),
-        "deep": FieldPlan(name="deep", style=Style.DEEP_OBJECT),
-        "raw": FieldPlan(name="raw", allow_reserved=True),
+        "csv": FieldPlan(name="csv", explode=False, is_styled=True),
+        "deep": FieldPlan(name="deep", style=Style.DEEP_OBJECT, is_styled=True),
+        "raw": FieldPlan(name="raw", allow_reserved=True, is_styled=True),
         "object": FieldPlan(name="object", media_type="application/json"),
         "objects": FieldPlan(name="objects", media_type="application/json", is_list=True),
     }

@@ -79,6 +79,8 @@ def test_a_parameter_becomes_an_argument_with_all_it_says() -> None:
         ("query", "tsv", Style.TAB, False),
         ("query", "pipes", Style.PIPE, False),
         ("header", "csv", Style.SIMPLE, False),
+        ("header", "pipes", Style.PIPE, False),
+        ("header", "ssv", Style.SPACE, False),
     ],
 )
 def test_collection_formats_are_styles(place: str, written: str | None, style: Style, explode: bool) -> None:
@@ -87,14 +89,6 @@ def test_collection_formats_are_styles(place: str, written: str | None, style: S
     (plan,) = only(parameter(**node, **({"collectionFormat": written} if written else {}))).plan.parameters
 
     assert (plan.style, plan.explode) == (style, explode)
-
-
-def test_a_list_that_no_header_can_carry_is_not_offered() -> None:
-    """Ours: no request is half right."""
-    raw = parameter(**{"in": "header", "type": "array", "items": {"type": "string"}, "collectionFormat": "pipes"})
-
-    assert fate(raw).status is Status.DEGRADED
-    assert input_of(raw)["properties"] == {}
 
 
 def test_the_body_parameter_is_the_body() -> None:
@@ -144,7 +138,10 @@ def test_form_parameters_are_one_form() -> None:
     assert body is not None
     assert body.kind is BodyKind.FORM
     assert body.required
-    assert body.fields == (FieldPlan(name="b", explode=False),)
+    assert body.fields == (
+        FieldPlan(name="b", explode=False, is_styled=True),
+        FieldPlan(name="c", is_styled=True),
+    )
     listed = input_of(raw)["properties"]["body"]
     assert set(listed["properties"]) == {"a", "b", "c"}
     assert listed["required"] == ["a"]

@@ -72,7 +72,9 @@ def test_every_way_to_write_a_file_asks_for_a_file(schema: dict[str, Any]) -> No
 )
 def test_text_that_only_stands_for_bytes_stays_text(schema: dict[str, Any]) -> None:
     """OpenAPI: base64 inside a text is text on the wire too."""
-    assert "f" not in fields_of(in_parts({"f": schema}))
+    field = fields_of(in_parts({"f": schema})).get("f", FieldPlan(name="f", is_verbatim=True))
+
+    assert (field.is_file, field.is_verbatim) == (False, True)
 
 
 def test_lists_and_merged_bodies_find_their_files() -> None:
@@ -145,7 +147,7 @@ def test_parts_are_planned_by_type_and_encoding() -> None:
         "xml": FieldPlan(name="xml", media_type="application/xml", xml=0),
         "typed": FieldPlan(name="typed", media_type="text/html; charset=utf-8"),
         "styled": FieldPlan(name="styled", style=Style.PIPE, explode=False, is_styled=True, is_list=True),
-        "both": FieldPlan(name="both", media_type="text/plain"),
+        "both": FieldPlan(name="both", is_styled=True, is_list=True),
         "image": FieldPlan(name="image", media_type="image/png, image/jpeg", is_file=True),
         "header": FieldPlan(name="header", headers=(("X-Fixed", "v"), ("X-One", "w"))),
         "null": FieldPlan(name="null", media_type="application/json"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import UpstreamAnswerBroken, UpstreamAnswerTooLarge
-from gateway.upstream.inflate import Inflater
+from gateway.upstream.inflate import Inflater, open_inflater
 
 MIB = 1 << 20
 
@@ -78,6 +78,21 @@ def test_a_stream_that_is_not_what_it_says_is_refused(encoding: str, body: bytes
     for step in (1, 1 << 30):
         with pytest.raises(UpstreamAnswerBroken):
             inflate(encoding, body, step=step)
+
+
+@pytest.mark.parametrize("encodings", [[], ["identity"], ["Identity", " "], ["identity, identity"]])
+def test_a_body_without_an_encoding_needs_none(encodings: list[str]) -> None:
+    """RFC 9110 section 12.5.3: `identity` means that nothing was done."""
+    assert open_inflater(encodings, limit=MIB) is None
+
+
+def test_identity_beside_an_encoding_changes_nothing() -> None:
+    """Ours: servers list it although they should not (OAS-2)."""
+    inflater = open_inflater(["identity", "gzip"], limit=MIB)
+
+    assert inflater is not None
+    inflater.feed(gzip.compress(b"a"))
+    assert inflater.finish() == b"a"
 
 
 def test_an_empty_body_needs_no_stream() -> None:

@@ -1,0 +1,68 @@
+"""An answer that is a stream of events, which may never end: read as far as it came, and said where it was left.
+
+What is kept ends with a whole event where there is one.
+"""
+
+import re
+
+MEDIA_TYPE = "text/event-stream"
+
+MOST_EVENTS = 10_000
+"""How many events are read of one answer."""
+
+_BOUNDARY = re.compile(rb"(?>\r\n|\n|\r){2}")
+_LONGEST_BOUNDARY = 4
+_AFTER_TYPE = frozenset(("", ";", " ", "\t"))
+
+
+def is_event_stream(content_type: str) -> bool:
+    """Whether an answer of this type is a stream of events."""
+    length = len(MEDIA_TYPE)
+    return content_type[:length].lower() == MEDIA_TYPE and content_type[length : length + 1] in _AFTER_TYPE
+
+
+class Events:
+    """One stream as far as it was read, within bounds."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._body = bytearray()
+        self._scanned = 0
+        self._whole = 0
+        self._count = 0
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        self._body += piece
+        for found in _BOUNDARY.finditer(self._body, self._scanned, self._limit):
+            if self._count == MOST_EVENTS or (found.end() == len(self._body) and piece.endswith(b"\r")):
+                return  # a line feed may follow
+            self._count += 1
+            self._whole = self._scanned = found.end()
+        self._scanned = max(self._scanned, len(self._body) - _LONGEST_BOUNDARY + 1)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything came."""
+        return bool(self._body)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more is to be read."""
+        return self._count >= MOST_EVENTS or len(self._body) > self._limit
+
+    def whole(self) -> bytes:
+        """All of it."""
+        return bytes(self._body)
+
+    def begun(self) -> bytes:
+        """The whole events of it; where there is none, what there is of the first."""
+        return bytes(self._body[: self._whole or self._limit])
+
+    def describe(self, waited_s: float) -> str:
+        """What is missing, and why."""
+        if self._count >= MOST_EVENTS:
+            return f"the stream of events is cut after {self._count:,} events"
+        if len(self._body) > self._limit:
+            return f"the stream of events is cut after {self._limit:,} bytes"
+        return f"the stream of events did not end within {waited_s:g} seconds; {self._count:,} whole events had come"

@@ -1,0 +1,69 @@
+"""What the OpenAPI Specification says of every place and form of a value, case by case through a real gateway."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.behaviour.openapi.conftest import Desk
+from tests.support.specification import Case, Group, answer_as, differences, file_names, read_groups
+from tests.support.upstream import Seen
+
+SHARES = 2
+"""So that two processes can divide the work."""
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+async def test_every_case_of_the_specification_is_right(desk: Desk, share: int) -> None:
+    """OpenAPI 2.0 to 3.2: what goes over the wire, and what becomes of the answer (OAS-2)."""
+    wrong: dict[str, list[str]] = {}
+    groups = [group for stem in file_names()[share::SHARES] for group in read_groups(stem)]
+    for group in groups:
+        wrong |= await _wrong_cases(desk, group)
+
+    assert groups
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("expected", "count"),
+    [
+        ({"target": "?v=1", "text": "a=1", "headers": {"x-a": "1"}, "result": {"text": "fine"}}, 0),
+        ({"target": "?v=2"}, 1),
+        ({"headers": {"x-a": None}, "cookie": "a=1"}, 2),
+        ({"text": "b", "type": "text/plain", "form": [["a", "2"]]}, 3),
+        ({"origin": 2}, 1),
+        ({"method": "put"}, 1),
+        ({"result": {"error": True, "text": "other", "contains": "x", "structured": {}}}, 4),
+        ({"refused": ""}, 1),
+    ],
+)
+def test_what_is_not_as_a_case_says_is_told(expected: Mapping[str, Any], count: int) -> None:
+    """Ours: the judge of these cases sees every difference (OAS-2)."""
+    case = Case(name="c", version="3.1.0", content={"method": "post", **expected})
+    headers = (("X-A", "1"), ("Content-Type", "application/x-www-form-urlencoded"))
+    seen = Seen(method="POST", target="/c?v=1", headers=headers, body=b"a=1")
+    result = {"content": [{"type": "text", "text": "fine"}], "isError": False}
+
+    assert len(list(differences(case, [(1, seen)], result))) == count
+    assert list(differences(case, [], result))
+
+
+async def _wrong_cases(desk: Desk, group: Group) -> dict[str, list[str]]:
+    report = await desk.import_document(group.document(desk.upstream.url, desk.upstreams[1].url), group.credentials)
+    fates = {item["path"]: item for item in report["operations"]}
+    found = {case.name: await _differences(desk, case, fates[case.path]) for case in group.cases}
+    return {name: items for name, items in found.items() if items}
+
+
+async def _differences(desk: Desk, case: Case, fate: Mapping[str, Any]) -> list[str]:
+    reasons, expected = json.dumps(fate["reasons"]), case.content.get("report")
+    if (expected is None and fate["reasons"]) or (expected is not None and expected not in reasons):
+        return [f"the report says {fate['status']} {reasons}"]
+    if fate["tool"] is None:
+        return [] if case.content.get("skipped") else ["no tool"]
+    for upstream in desk.upstreams:
+        answer_as(upstream, case.content.get("answer"))
+    result = await desk.call(fate["tool"], case.arguments)
+    return list(differences(case, desk.seen(), result))
