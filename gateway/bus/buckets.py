@@ -37,6 +37,16 @@ class Buckets:
         """
         return _Admission(self, tenant, key, limits)
 
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """The same for a call inside another one: its token is counted, and it runs in that call's place.
+
+        With a place of its own it could find none because of the calls that wait for such as it.
+
+        Raises:
+            LimitExceeded: on entering; says when to come again.
+        """
+        return _Token(self.rate_of(tenant, key), limits)
+
     @property
     def is_idle(self) -> bool:
         """Whether no tenant runs a call here or holds a slot."""
@@ -108,3 +118,20 @@ class _Admission:
     async def __aexit__(self, *_: object) -> None:
         if self._slots is not None:
             self._slots.free()
+
+
+class _Token:
+    """One call inside another that is being counted."""
+
+    __slots__ = ("_limits", "_rate")
+
+    def __init__(self, rate: Rate, limits: Limits) -> None:
+        self._rate = rate
+        self._limits = limits
+
+    async def __aenter__(self) -> None:
+        if not self._rate.try_take(self._limits):
+            await self._rate.take(self._limits)
+
+    async def __aexit__(self, *_: object) -> None:
+        """A token is not given back."""

@@ -65,6 +65,10 @@ class Limiter(Protocol):
         """A place among the tenant's calls for as long as the block runs, or LimitExceeded."""
         ...
 
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """The same for a call inside another one: counted like any, in the place of the call that waits for it."""
+        ...
+
 
 class Trail(Protocol):
     """Where calls are recorded; a write returns when it is durable."""
@@ -187,7 +191,8 @@ class Calls:
     ) -> _Answer:
         """Count it, do it, and record how it ended before anybody hears of it."""
         try:
-            async with self._limiter.admit(call.principal.tenant, call.principal.key, limits):
+            admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
+            async with admit(call.principal.tenant, call.principal.key, limits):
                 outcome = await perform()
         except AuditUnavailable:
             raise

@@ -25,8 +25,8 @@ _Answer = TypeVar("_Answer")
 class Finder(Protocol):
     """Where a running call finds other primitives: what its principal may see, and nothing else."""
 
-    async def tool(self, name: str) -> BoundTool | None:
-        """The tool of this name."""
+    async def inner_tool(self, name: str) -> BoundTool | None:
+        """The tool of this name, also one that is hidden from clients."""
         ...
 
     async def resource(self, uri: str) -> BoundResource | None:
@@ -113,7 +113,7 @@ class RunningCall:
         """Call another tool of the same registry through all its gates; see the port."""
         inside = self._inner_side()
         inside.allowance.enter(inside.depth)
-        bound = None if self._finder is None else await self._finder.tool(name)
+        bound = None if self._finder is None else await self._finder.inner_tool(name)
         if bound is None:
             raise NotFound(f"there is no tool {name[:128]!r}")
         inner = self._inner(inside, key, ("call", bound.tool.name))
@@ -125,7 +125,7 @@ class RunningCall:
         """What the query tools may speak of to this principal; see the port."""
         return () if self._finder is None else self._finder.queried()
 
-    async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> dict[str, Any]:
+    async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
         """Call an operation through all gates of its tool; see the port."""
         inside = self._inner_side()
         inside.allowance.enter(inside.depth)
@@ -133,8 +133,7 @@ class RunningCall:
             raise NotFound(f"there is no tool {tool.name!r}")
         bound = await self._finder.operation(tool)
         inner = self._inner(inside, _OPERATION, ("call", tool.name))
-        result: dict[str, Any] = shape.decode(await self._stations.pass_tool(inner, bound, arguments))
-        return result
+        return await self._stations.pass_tool(inner, bound, arguments)
 
     async def read_resource(self, uri: str) -> Contents:
         """Read a resource of the same registry through all its gates; see the port."""
@@ -144,6 +143,11 @@ class RunningCall:
         if bound is None:
             raise NotFound(f"there is no resource {uri[:256]!r}")
         return await self._stations.pass_resource(self._inner(inside, None, ("read", uri)), bound)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it is inside another call, whose place among the tenant's calls it shares."""
+        return self._inside is not None and self._inside.depth > 0
 
     def record(self, kind: AuditKind, outcome: Outcome[Any]) -> CallRecord:
         """One step of it, as the trail keeps it."""

@@ -139,9 +139,10 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
         return _blocks(describe(Cut(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
+    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # parts need their boundary
     resource = {
         "uri": "about:blank#upstream-body",
-        "mimeType": kind or "application/octet-stream",
+        "mimeType": whole or "application/octet-stream",
         "blob": b64encode(body).decode(),
     }
     return _blocks({"type": "resource", "resource": resource})
@@ -159,13 +160,14 @@ def _cut_structure(cut: Cut, answer: UpstreamAnswer, link: str | None) -> bytes:
 
 
 def _text(text: str, answer: UpstreamAnswer, link: str | None) -> bytes:
-    if len(text) * 4 <= LARGEST_TEXT:
+    if answer.cut is None and len(text) * 4 <= LARGEST_TEXT:
         return _TEXT_START + quote(text) + b'}],"isError":false'
     cut = cut_text(text, LARGEST_TEXT)
+    unread = None if answer.cut is None else f"This result is cut: {answer.cut}."
     if not cut.notes:
-        return _blocks(text)
+        return _blocks(text, unread)
     note = describe(cut, whole=len(answer.body), uri=link)
-    return _blocks(cut.kept.decode(), note, _link(answer, link))
+    return _blocks(cut.kept.decode(), note, unread, _link(answer, link))
 
 
 def _blocks(*blocks: str | dict[str, object] | None) -> bytes:

@@ -22,7 +22,6 @@ _Key = tuple[TenantId, SourceId, int]
 @dataclass(slots=True)
 class _Entry:
     api: Api | None = None
-    size: int = 0
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
 
@@ -58,26 +57,28 @@ class Outlines:
     async def _fill(self, key: _Key, entry: _Entry, source: QueriedSource) -> Api:
         """Load it; what cannot be loaded leaves no entry behind."""
         try:
-            entry.api, entry.size = loaded = await self._load(key[0], source)
+            entry.api = loaded = await self._load(key[0], source)
         finally:
             if entry.api is None and self._entries.get(key) is entry:
                 del self._entries[key]
         self._make_room(key)
-        return loaded[0]
+        return loaded
 
-    async def _load(self, tenant: TenantId, source: QueriedSource) -> tuple[Api, int]:
+    async def _load(self, tenant: TenantId, source: QueriedSource) -> Api:
         async with self._store.reading(tenant) as db:
             stored = await sources.outline(tenant, db, source.id, source.version)
         if stored is None:
             raise NotFound(f"the source {source.name} has changed; ask again")
         outline, size = await anyio.to_thread.run_sync(decode_outline, stored)
         self.loaded += 1
-        return Api(outline), size
+        return Api(outline, size)
 
     def _make_room(self, newest: _Key) -> None:
-        kept = sum(entry.size for entry in self._entries.values())
-        for key in list(self._entries):
+        sizes = {key: entry.api.size for key, entry in self._entries.items() if entry.api is not None}
+        kept = sum(sizes.values())
+        for key, size in sizes.items():
             if kept <= self._room:
                 return
-            if key != newest and self._entries[key].api is not None:
-                kept -= self._entries.pop(key).size
+            if key != newest:
+                kept -= size
+                del self._entries[key]

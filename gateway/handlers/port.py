@@ -134,8 +134,11 @@ class Call(Protocol):
         """What the query tools may speak of to this principal."""
         ...
 
-    async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """Call one of the operations in `queried` through all gates of its tool, listed or not; see `call_tool`."""
+    async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
+        """Call one of the operations in `queried` through all gates of its tool, listed or not; see `call_tool`.
+
+        What comes back are the members of its result object as JSON, as they were written.
+        """
         ...
 
     async def read_resource(self, uri: str) -> Contents:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol, cast
 
 import anyio.to_thread
@@ -63,8 +64,8 @@ class QueryHandler:
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """The arguments without those that are null: clients send null for what is not there."""
-        return {name: value for name, value in arguments.items() if value is not None}
+        """The arguments without those that are null, which clients send for what is not there; 2.0 is 2."""
+        return {name: _settled(value) for name, value in arguments.items() if value is not None}
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The call that these arguments make."""
@@ -101,21 +102,23 @@ class QueryHandler:
 
     def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> Asked:
         cursor = arguments.get("cursor")
-        listing = self._listing(arguments, seen)
+        listing = cache(lambda: self._listing(arguments, seen))
 
         def mint(offset: int) -> str:
-            return self._cursors.mint(self._tenant, _PLACE, listing, str(offset))
+            return self._cursors.mint(self._tenant, _PLACE, listing(), str(offset))
 
         if isinstance(cursor, str):
-            offset = int(self._cursors.open(self._tenant, _PLACE, listing, cursor))
+            offset = int(self._cursors.open(self._tenant, _PLACE, listing(), cursor))
         else:
             offset = cast("int", arguments.get("offset", 0))
         return Asked(arguments=arguments, offset=offset, mint=mint)
 
     def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
-        """What a cursor is good for: this tool, these arguments, these versions of the documents."""
+        """What a cursor is good for: this tool, these arguments, what is seen of these versions of documents."""
         wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
-        versions = [(one.source.id, one.source.version, len(one.tools)) for one in seen]
+        source = arguments.get("source")
+        chosen = [one for one in seen if source is None or one.source.name == source]
+        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in chosen]
         digest = hashlib.blake2b(_encode([self._subject.name, wanted, versions]), digest_size=16)
         return f"{_PLACE}:{digest.hexdigest()}"
 
@@ -145,14 +148,27 @@ def _refuse(unfound: Unfound) -> Result:
     return Result(content=[{"type": "text", "text": render(said)}], is_error=True)
 
 
-def _result(members: Mapping[str, Any]) -> Result:
+class _Answered(msgspec.Struct):
+    """A result whose structure stays as it was written: numbers keep all of their digits."""
+
+    content: list[dict[str, Any]]
+    structured: msgspec.Raw = msgspec.field(name="structuredContent", default=msgspec.Raw())
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+_read = msgspec.json.Decoder(_Answered).decode
+
+
+def _result(members: bytes) -> Result:
     """The result of a call inside, as the answer of this one."""
-    return Result(
-        content=members.get("content", ()),
-        structured=members.get("structuredContent", ABSENT),
-        is_error=bool(members.get("isError", False)),
-        meta=members.get("_meta"),
-    )
+    read = _read(b"{" + members + b"}")
+    structured = read.structured if bytes(read.structured) else ABSENT
+    return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)
+
+
+def _settled(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _text(arguments: Mapping[str, object], name: str) -> str | None:

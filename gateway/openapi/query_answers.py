@@ -7,14 +7,19 @@ from typing import TypeVar, cast
 import msgspec
 
 from gateway.openapi.query_api import View
-from gateway.openapi.query_fit import LARGEST, find_part, fit, measure, skip
+from gateway.openapi.query_fit import LARGEST, find_part, fit, skip
 from gateway.openapi.query_outline import Endpoint, SchemaEntry
 from gateway.openapi.query_refs import DEEPEST, Resolver
-from gateway.openapi.query_search import suggest
+from gateway.openapi.query_search import Hit, suggest
+from gateway.openapi.query_sizes import measure
 from gateway.openapi.shapes import as_list, as_object
 
 DEFAULT_LIMIT = 50
 MOST = 500
+_AROUND = 12
+LARGEST_PAGE = 256 * 1024
+"""Bytes of the items on one page; the first item is shown whatever it takes."""
+
 _LONGEST_SHOWN = 300
 _MOST_SUGGESTED = 5
 
@@ -65,8 +70,8 @@ def describe_api(views: Sequence[View], asked: Asked) -> Answer:
     """What a source says of itself; of several, all do."""
     del asked
     if len(views) == 1:
-        return _about(views[0])
-    return {"sources": [_about(view) for view in views]}
+        return _about(views[0], LARGEST)
+    return {"sources": [_about(view, LARGEST // max(len(views), 1)) for view in views]}
 
 
 def list_endpoints(views: Sequence[View], asked: Asked) -> Answer:
@@ -79,8 +84,8 @@ def list_endpoints(views: Sequence[View], asked: Asked) -> Answer:
         if (method is None or endpoint.method == method.upper())
         and (tag is None or tag.casefold() in {known.casefold() for known in endpoint.tags})
     ]
-    shown, page = _page(found, asked)
-    return {"endpoints": [_listed(view, endpoint, views) for view, endpoint in shown], **page}
+    shown, page = _page(found, asked, lambda item: _listed(*item, views))
+    return {"endpoints": shown, **page}
 
 
 def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
@@ -95,14 +100,8 @@ def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
     ]
     if len(views) > 1:
         hits.sort(key=lambda found: -found[1].relevance)
-    shown, page = _page(hits, asked)
-    results = [
-        _listed(view, hit.endpoint, views)
-        | _said(description=_cut(hit.endpoint.description))
-        | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
-        for view, hit in shown
-    ]
-    return {"results": results, **page}
+    shown, page = _page(hits, asked, lambda item: _hit(*item, views))
+    return {"results": shown, **page}
 
 
 def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
@@ -128,8 +127,8 @@ def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
 def list_schemas(views: Sequence[View], asked: Asked) -> Answer:
     """Named schemas in the order of the documents."""
     found = [(view, entry) for view in views for entry in view.schemas]
-    shown, page = _page(found, asked)
-    return {"schemas": [_entry(view, entry, views) for view, entry in shown], **page}
+    shown, page = _page(found, asked, lambda item: _entry(*item, views))
+    return {"schemas": shown, **page}
 
 
 def get_schema_details(views: Sequence[View], asked: Asked) -> Answer:
@@ -213,18 +212,30 @@ def _find_schema(views: Sequence[View], name: str) -> tuple[View, SchemaEntry]:
     raise Unfound(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
 
 
-def _about(view: View) -> Answer:
+def _about(view: View, room: int) -> Answer:
+    """What a source says of itself; so much of its texts and tags as there is room for."""
     outline = view.api.outline
-    head: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
-    return {
-        **head,
-        **_said(summary=outline.summary, description=outline.description),
-        "openapi": outline.openapi,
-        "servers": list(outline.servers),
-        "tags": list(outline.tags),
-        "totalEndpoints": len(view.endpoints),
-        "totalSchemas": len(view.schemas),
-    }
+    about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
+    texts = _said(summary=outline.summary, description=outline.description)
+    counts: Answer = {"totalEndpoints": len(view.endpoints), "totalSchemas": len(view.schemas)}
+    whole = about | texts | {"openapi": outline.openapi, "servers": list(outline.servers), "tags": list(outline.tags)}
+    if measure(whole | counts, level=2) <= room:
+        return whole | counts
+    short = {name: _cut(cast("str", text)) for name, text in texts.items()}
+    servers = _first(outline.servers, room // 4)
+    tags = _first(outline.tags, room // 2)
+    return about | short | {"openapi": outline.openapi, "servers": servers, "tags": tags} | counts
+
+
+def _first(texts: Sequence[str], room: int) -> Sequence[str]:
+    """The first of them, as many as there is room for."""
+    shown: list[str] = []
+    for text in texts:
+        room -= measure(text) + _AROUND
+        if room < 0:
+            break
+        shown.append(text)
+    return shown
 
 
 def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
@@ -236,6 +247,11 @@ def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
         operationId=endpoint.operation_id,
         deprecated=endpoint.deprecated,
     )
+
+
+def _hit(view: View, hit: Hit, views: Sequence[View]) -> Answer:
+    said = _said(description=_cut(hit.endpoint.description))
+    return _listed(view, hit.endpoint, views) | said | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
 
 
 def _entry(view: View, entry: SchemaEntry, views: Sequence[View]) -> Answer:
@@ -253,13 +269,20 @@ def _said(**members: object) -> Answer:
     return {name: value for name, value in members.items() if value}
 
 
-def _page(found: Sequence[_Item], asked: Asked) -> tuple[Sequence[_Item], Answer]:
-    """The wanted items, and what is said of the page."""
-    end = asked.offset + asked.limit
+def _page(found: Sequence[_Item], asked: Asked, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
+    """The wanted items, as many of them as a page may hold, and what is said of the page."""
+    shown: list[Answer] = []
+    room = LARGEST_PAGE
+    for item in found[asked.offset : asked.offset + asked.limit]:
+        answer = show(item)
+        room -= measure(answer, level=2)
+        if room < 0 and shown:
+            break
+        shown.append(answer)
     page: Answer = {"total": len(found), "limit": asked.limit, "offset": asked.offset}
-    if end < len(found):
-        page["nextCursor"] = asked.mint(end)
-    return found[asked.offset : end], page
+    if shown and asked.offset + len(shown) < len(found):
+        page["nextCursor"] = asked.mint(asked.offset + len(shown))
+    return shown, page
 
 
 def _open(details: Answer, resolver: Resolver) -> Answer:
@@ -285,7 +308,7 @@ def _cut_to_size(whole: Answer, head: Answer, asked: Asked) -> Answer:
     if not is_there:
         raise Unfound(f"There is nothing at the pointer {_cut(pointer)}", [f"/{name}" for name in whole])
     answer: Answer = {**head, "pointer": pointer} | ({"offset": offset} if offset else {})
-    room = LARGEST - measure({**answer, "value": None})
+    room = LARGEST - measure({**answer, "value": None}, level=1)
     return answer | {"value": fit(skip(part, offset), limit=room, pointer=pointer, offset=offset, level=1)}
 
 

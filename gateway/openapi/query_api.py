@@ -13,8 +13,14 @@ from gateway.openapi.query_search import Words
 class Api:
     """An outline with what is made of it on first use; shared by all who may see the source."""
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: Outline, size: int = 0) -> None:
         self.outline = outline
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes: those of the outline, which are given, and those of the words."""
+        return self._size + (self.words.size if "words" in vars(self) else 0)
 
     @cached_property
     def endpoints(self) -> Mapping[str, Endpoint]:

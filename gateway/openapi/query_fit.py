@@ -5,26 +5,31 @@ Sizes are those of the indented text. What is left out stands as `{"$cut": {"poi
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
 
+from gateway.openapi.query_sizes import INDENT, Sizes, measure
 from gateway.openapi.references import find_step
 from gateway.openapi.shapes import as_list, as_object, point
 
 LARGEST = 32 * 1024
-_INDENT = 2
+LONGEST_POINTER = 4_000
+"""Characters of a pointer that can be followed; where names are so long that it takes more, there is none."""
+
 _STUB = 160
 """Bytes that a pointer in place of a part takes at most, beside the pointer itself."""
 _LEAST = 600
 """Members up to this size are shown whole, and where there are too many of them the last ones are left out."""
 _SPLIT = 1_500
 """A member is shown in part where it has so much room."""
+_LONGEST_NAME = 2_000
 
 
 def render(value: object) -> str:
     """The value as indented JSON text."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=_INDENT).decode()
+    return msgspec.json.format(msgspec.json.encode(value), indent=INDENT).decode()
 
 
 def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int = 0, level: int = 0) -> object:
@@ -34,26 +39,7 @@ def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int =
     """
     if measure(value, level) <= limit:
         return value
-    if isinstance(value, str):
-        return _begin(value, limit, pointer, offset)
-    members = _members(value, offset, level)
-    share = max(_share([size for _, _, size in members], limit - _STUB - len(pointer)), _LEAST)
-    shown: list[tuple[str, object]] = []
-    left = limit - _STUB - len(pointer) - 2 * _INDENT * (level + 1)
-    for name, member, size in members:
-        fitted = member if size <= share else _shrink(member, size, share, f"{pointer}{point(name)}", level + 1)
-        left -= size if fitted is member else _cost(name, fitted, level)
-        if left < 0 and shown:
-            break
-        shown.append((name, fitted))
-    rest = sum(size for _, _, size in members[len(shown) :])
-    return _join(value, shown, _stub(pointer, rest, offset=offset + len(shown)) if rest else None)
-
-
-def measure(value: object, level: int = 0) -> int:
-    """Bytes of the text, each line so many levels further in."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=_INDENT)
-    return len(text) + text.count(b"\n") * _INDENT * level
+    return _Cutter(Sizes()).fit(value, limit, _Place(pointer, offset, level))
 
 
 def find_part(value: object, pointer: str) -> tuple[object, bool]:
@@ -75,22 +61,75 @@ def skip(value: object, offset: int) -> object:
     return value[offset:] if isinstance(value, str) else value
 
 
-def _begin(value: str, limit: int, pointer: str, offset: int) -> str:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part stands in the whole, at which of its members it begins, and how far in its lines stand."""
+
+    pointer: str
+    offset: int
+    level: int
+
+    def inside(self, name: str) -> "_Place":
+        return _Place(f"{self.pointer}{point(name)}", 0, self.level + 1)
+
+
+class _Cutter:
+    """Cuts one answer."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+
+    def fit(self, value: object, limit: int, place: _Place) -> object:
+        """The value within the limit, as long as that has room for a pointer."""
+        if self._sizes.of(value, place.level) <= limit:
+            return value
+        if isinstance(value, str):
+            return _begin(value, limit, place)
+        members = [
+            (name, member, self._sizes.of(member, place.level + 1) + _around(name, place))
+            for name, member in _named(value, place.offset)
+        ]
+        end = _room_of(place)
+        share = max(_share([size for _, _, size in members], limit - end), _LEAST)
+        left = limit - end - 2 * INDENT * (place.level + 1)
+        shown: list[tuple[str, object]] = []
+        for name, member, size in members:
+            if size <= share:
+                part = name, member
+                left -= size
+            else:
+                part = _shorten(name), self._shrink(member, size, share, place.inside(name))
+                left -= measure(part[1], place.level + 1) + _around(part[0], place)
+            if left < 0 and shown:
+                break
+            shown.append(part)
+        rest = sum(size for _, _, size in members[len(shown) :])
+        return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
+
+    def _shrink(self, value: object, size: int, share: int, place: _Place) -> object:
+        """A part of a member where that says something, else its pointer."""
+        stub = _stub(place.pointer, size)
+        if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
+            return stub
+        room = share - measure(place.pointer.rpartition("/")[2]) - 4 - INDENT * place.level  # the name is not longer
+        fitted = self.fit(cast("object", value), room, place)
+        return fitted if measure(fitted, place.level) <= room else stub
+
+
+def _around(name: str, place: _Place) -> int:
+    """What the name of a member takes, with its indentation and its comma."""
+    return len(msgspec.json.encode(name)) + 4 + INDENT * (place.level + 1)
+
+
+def _begin(value: str, limit: int, place: _Place) -> str:
     """The beginning of a long text, and where to read on."""
     kept = len(value)
     while True:
         kept //= 2
-        shown = f"{value[:kept]}… [cut; read on with pointer {pointer!r} and offset {offset + kept}]"
+        where = f"pointer {place.pointer!r} and offset {place.offset + kept}"
+        shown = f"{value[:kept]}… [cut; read on with {where}]"
         if measure(shown) <= limit or not kept:
             return shown
-
-
-_Member = tuple[str, object, int]
-
-
-def _members(value: object, offset: int, level: int) -> Sequence[_Member]:
-    """Each member with its name, or its number in the whole, and the bytes it takes."""
-    return [(name, member, _cost(name, member, level)) for name, member in _named(value, offset)]
 
 
 def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
@@ -98,11 +137,6 @@ def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
     if items is not None:
         yield from ((str(index), item) for index, item in enumerate(items, offset))
     yield from (as_object(value) or {}).items()
-
-
-def _cost(name: str, member: object, level: int) -> int:
-    """What a member takes with its name, its indentation and its comma."""
-    return measure(member, level + 1) + len(name.encode()) + 6 + _INDENT * (level + 1)
 
 
 def _share(sizes: Sequence[int], room: int) -> int:
@@ -115,15 +149,9 @@ def _share(sizes: Sequence[int], room: int) -> int:
     return room
 
 
-def _shrink(value: object, size: int, share: int, pointer: str, level: int) -> object:
-    """A part of a member where that says something, else its pointer."""
-    if share < _SPLIT + len(pointer) or not isinstance(value, str | list | dict):
-        return _stub(pointer, size)
-    name = pointer.rpartition("/")[2]
-    fitted = fit(
-        cast("object", value), limit=share - len(name.encode()) - 6 - _INDENT * level, pointer=pointer, level=level
-    )
-    return fitted if measure(fitted, level) <= share else _stub(pointer, size)
+def _room_of(place: _Place) -> int:
+    """Bytes that the pointer to the rest takes at most."""
+    return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
 
 
 def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
@@ -133,6 +161,10 @@ def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, ob
     return dict(shown) | (rest or {})
 
 
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
 def _stub(pointer: str, size: int, *, offset: int = 0) -> dict[str, object]:
-    where: dict[str, object] = {"pointer": pointer, "bytes": size}
-    return {"$cut": where | ({"offset": offset} if offset else {})}
+    where: dict[str, object] = {"pointer": pointer} if len(pointer) <= LONGEST_POINTER else {}
+    return {"$cut": where | {"bytes": size} | ({"offset": offset} if offset else {})}

@@ -85,6 +85,9 @@ class Outlined:
     root: Object
     references: References
     operations: Sequence[Operation]
+    """Those of the document that were chosen."""
+    is_part: bool
+    """Whether others were left out; then only what the chosen ones lead to is told."""
     callable_identities: Collection[str]
     base_url: str | None
     document_url: str | None
@@ -128,7 +131,7 @@ class _Outliner:
         found = self._found
         about = object_at(found.document.root, "info")
         endpoints = tuple(self._endpoint(operation) for operation in found.operations)
-        schemas = tuple(self._schema(name, node) for name, node in self._named.items())
+        schemas = self._reached(endpoints) if found.is_part else tuple(self._named)
         return Outline(
             title=found.document.title,
             version=found.document.version,
@@ -136,12 +139,29 @@ class _Outliner:
             summary=clean(text_at(about, "summary") or "")[:_LONGEST_TEXT],
             description=clean(text_at(about, "description") or "")[:_LONGEST_TEXT],
             servers=self._servers(found.root),
-            tags=tuple(dict.fromkeys([*_declared_tags(found.document.root), *_tags_of(endpoints)])),
+            tags=self._tags(endpoints),
             section=self._section,
             endpoints=endpoints,
-            schemas=schemas,
+            schemas=tuple(self._schema(name, self._named[name]) for name in schemas),
             targets={pointer: self._encode(node) for pointer, node in self._links.targets.items()},
         )
+
+    def _reached(self, endpoints: Iterable[Endpoint]) -> Sequence[str]:
+        """The schemas that these operations lead to, in the order of the document."""
+        waiting = [name for endpoint in endpoints for name in endpoint.schemas]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen and name in self._named:
+                seen.add(name)
+                waiting += self._links.schemas_of(self._named[name])
+        return [name for name in self._named if name in seen]
+
+    def _tags(self, endpoints: Sequence[Endpoint]) -> tuple[str, ...]:
+        """The tags, those first that the document declares."""
+        used = dict.fromkeys(_tags_of(endpoints))
+        declared = _declared_tags(self._found.document.root)
+        return tuple(dict.fromkeys([*(tag for tag in declared if not self._found.is_part or tag in used), *used]))
 
     def _endpoint(self, operation: Operation) -> Endpoint:
         node = operation.node

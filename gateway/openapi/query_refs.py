@@ -1,5 +1,6 @@
 """How references in what the query tools show are resolved: so many levels deep, circles kept, never without end."""
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -11,8 +12,29 @@ from gateway.openapi.shapes import Object, as_list, as_object, point
 
 DEEPEST = 20
 _MOST_NODES = 20_000
+_MOST_LEVELS = 80
+"""So far in references are still resolved; what clients read JSON with gives up at some 200 levels."""
 
 Json: TypeAlias = object
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands: how many references may still be resolved, how far in it is, and behind which ones."""
+
+    depth: int
+    level: int
+    above: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return self.depth > 0 and self.level < _MOST_LEVELS
+
+    def inside(self) -> "_Place":
+        return _Place(self.depth, self.level + 1, self.above)
+
+    def behind(self, pointer: str) -> "_Place":
+        return _Place(self.depth - 1, self.level, (*self.above, pointer))
 
 
 class Resolver:
@@ -32,7 +54,8 @@ class Resolver:
 
         What was a circle stays a reference, and so does everything beyond what one answer may hold.
         """
-        return self._resolve(value, min(depth, DEEPEST), () if within is None else (f"{self._section}{point(within)}",))
+        above = () if within is None else (f"{self._section}{point(within)}",)
+        return self._resolve(value, _Place(min(depth, DEEPEST), 0, above))
 
     def open(self, value: Json) -> Json:
         """What a reference points at, where there is one; nothing further inside is followed."""
@@ -46,29 +69,33 @@ class Resolver:
             node = {**found, **{key: member for key, member in node.items() if key != "$ref"}}
         return value if node is None else node
 
-    def _resolve(self, value: Json, depth: int, above: tuple[str, ...]) -> Json:
+    def _resolve(self, value: Json, place: "_Place") -> Json:
+        if not place.is_open or self._room <= 0:
+            return value
         self._room -= 1
         items = as_list(value)
         if items is not None:
-            return [self._resolve(item, depth, above) for item in items]
+            inside = place.inside()
+            return [self._resolve(item, inside) for item in items]
         node = as_object(value)
         if node is None:
             return value
         ref = node.get("$ref")
-        if isinstance(ref, str) and depth > 0 and self._room > 0:
+        if isinstance(ref, str):
             pointer = spell_pointer(ref)
-            target = None if pointer in above else self._find(ref)
+            target = None if pointer in place.above else self._find(ref)
             if target is not None:
-                inner = self._resolve(target, depth - 1, (*above, pointer))
-                return self._beside(node, inner, depth, above)
-        return {key: self._resolve(member, depth, above) for key, member in node.items()}
+                return self._beside(node, self._resolve(target, place.behind(pointer)), place)
+        inside = place.inside()
+        return {key: self._resolve(member, inside) for key, member in node.items()}
 
-    def _beside(self, node: Object, inner: Json, depth: int, above: tuple[str, ...]) -> Json:
+    def _beside(self, node: Object, inner: Json, place: "_Place") -> Json:
         """What was referred to, with what stood beside the reference."""
         target = as_object(inner)
         if target is None or len(node) == 1:
             return inner
-        own = {key: self._resolve(member, depth, above) for key, member in node.items() if key != "$ref"}
+        inside = place.inside()
+        own = {key: self._resolve(member, inside) for key, member in node.items() if key != "$ref"}
         return {**target, **own}
 
     def _find(self, ref: str) -> Json:

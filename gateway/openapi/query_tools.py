@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from gateway.openapi.query_answers import DEFAULT_LIMIT, MOST
-from gateway.openapi.query_fit import LARGEST
+from gateway.openapi.query_fit import LARGEST, LONGEST_POINTER
 from gateway.openapi.query_refs import DEEPEST
 from gateway.openapi.query_search import FIELDS
 
@@ -17,8 +17,8 @@ _MOST_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
 
-def _text(description: str, **more: object) -> Schema:
-    return {"type": "string", "minLength": 1, "maxLength": _LONGEST, "description": description, **more}
+def _text(description: str, longest: int = _LONGEST) -> Schema:
+    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
 
 
 def _object(properties: Mapping[str, Schema], *required: str, **more: object) -> Schema:
@@ -64,6 +64,7 @@ _DEPTH: Mapping[str, Schema] = {
     "pointer": _text(
         f"Answer only with the part at this JSON Pointer, such as the one in a `$cut`: answers have at most {LARGEST}"
         " bytes, and what does not fit is left out behind such pointers.",
+        LONGEST_POINTER,
     ),
     "offset": {
         "type": "integer",

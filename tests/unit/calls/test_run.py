@@ -56,6 +56,9 @@ class Diary:
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         return self._place()
 
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        return self._place()
+
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None]:
         if self.full:

@@ -1,0 +1,140 @@
+"""What the query tools say of every real document, against what can be found out about it by other means."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from gateway.openapi.archive import unpack
+from gateway.openapi.bundle import bundle
+from gateway.openapi.document import read_tree
+from gateway.openapi.query_answers import LARGEST_PAGE
+from gateway.openapi.query_api import View
+from gateway.openapi.query_fit import LARGEST, render
+from gateway.openapi.query_refs import Resolver
+from gateway.openapi.query_tools import DEFINITIONS
+from tests.support.queries import Graph, Reader, ask, view_of
+from tests.support.specs import all_specs, load_spec, specs_dir
+
+ARCHIVE = "digitalocean-multifile.tar.gz"
+VALIDATORS = {
+    name: jsonschema_rs.validator_for(schema)
+    for name, text in DEFINITIONS.items()
+    if (schema := msgspec.json.decode(text).get("outputSchema")) is not None
+}
+SAMPLED = 50
+_Item = TypeVar("_Item")
+
+documents = pytest.mark.parametrize("name", [*all_specs(), ARCHIVE])
+
+
+@cache
+def load(name: str) -> bytes:
+    """The document; of an archive, the one that its files make."""
+    if name == ARCHIVE:
+        return bundle(unpack((specs_dir() / name).read_bytes()), entry=None).document
+    return load_spec(name)
+
+
+@cache
+def view(name: str) -> View:
+    """The document as one sees it who sees everything."""
+    return view_of(load(name))
+
+
+@cache
+def graph(name: str) -> Graph:
+    """What leads to what in the document, worked out the long way."""
+    return Graph(cast("dict[str, Any]", read_tree(load(name))))
+
+
+def sample(items: Sequence[_Item], wanted: int = SAMPLED) -> Sequence[_Item]:
+    """All of them, or that many from all over."""
+    return items[:: max(1, len(items) // wanted)]
+
+
+def questions(seen: View) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One of each kind about the document, and about as many endpoints and schemas as a test has time for."""
+    yield "get_api_info", {}
+    for arguments in ({}, {"limit": 500}, {"limit": 3, "offset": 2}, {"method": "get"}, {"tag": "nobody"}):
+        yield "list_endpoints", arguments
+    for query in ("list user", "GET", "zzz", "😀 §"):
+        yield "search_endpoints", {"query": query}
+    yield "list_schemas", {}
+    yield "list_schemas", {"limit": 500}
+    for number, endpoint in enumerate(sample(seen.endpoints)):
+        more = ({}, {"depth": 1}, {"resolve": True})[0 if number % 10 else 1 + number // 10 % 2]
+        yield "get_endpoint_details", {"path": endpoint.path, "method": endpoint.method.lower(), **more}
+    for number, schema in enumerate(sample(seen.schemas)):
+        more = ({}, {"depth": 2}, {"resolve": True})[0 if number % 10 else 1 + number // 10 % 2]
+        yield "get_schema_details", {"name": schema.name, **more}
+
+
+@documents
+def test_every_answer_is_as_declared_and_bounded(name: str) -> None:
+    """Ours: structured content fits the listed output schema, whatever the document; 32 KB, a page 256 KB (OAS-5)."""
+    seen = view(name)
+    for tool, arguments in questions(seen):
+        answer = ask(tool, seen, **arguments)
+        assert VALIDATORS[tool].is_valid(answer), (tool, arguments)
+        limit = LARGEST_PAGE + 1024 if tool.startswith(("list", "search")) else LARGEST
+        assert len(render(answer).encode()) <= limit, (tool, arguments)
+
+
+@documents
+def test_what_leads_to_what_is_what_the_document_says(name: str) -> None:
+    """Ours: `dependencies` and `usedBy` are those that following every reference gives, all of them (OAS-5)."""
+    seen, known = view(name), graph(name)
+    names = {schema.name for schema in seen.schemas}
+    assert names == set(known.direct)
+    reached = {schema: known.reached({schema}) & names for schema in names}
+    calling = known.operations()
+    for schema in sample(sorted(names)):
+        reader = Reader(seen, "get_schema_details", name=schema)
+        dependencies, used_by = reader.part("/dependencies"), reader.part("/usedBy")
+        users = sorted(other for other in names if schema in reached[other])
+        callers = {key for key, uses in calling.items() if schema in uses or not uses.isdisjoint(users)}
+
+        assert dependencies == sorted(reached[schema]), schema
+        assert used_by[: len(users)] == users, schema
+        assert set(used_by[len(users) :]) == callers, schema
+
+
+@documents
+def test_parameters_of_paths_are_there(name: str) -> None:
+    """OpenAPI: what a path says of its parameters holds for its operations, unless they say otherwise themselves."""
+    seen, known = view(name), graph(name)
+    for endpoint in sample(seen.endpoints):
+        reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
+        has_body = "requestBody" in msgspec.json.decode(endpoint.details)
+        declared = known.parameters(endpoint.method, endpoint.path)
+        changed = {item for item in declared if item[1] in {"body", "formData"}}  # those of 2.0 that are the body now
+        shown = reader.part("/parameters") if declared and declared != changed else ()
+        kept = {(item["name"], item["in"]) for item in shown}
+
+        assert kept == declared - changed, endpoint.identity
+        assert bool(changed) <= has_body, endpoint.identity
+
+
+@documents
+def test_what_is_cut_can_be_put_together_again(name: str) -> None:
+    """Ours: whoever follows every pointer has the whole of it, byte for byte, and no answer is too large (OAS-5)."""
+    seen = view(name)
+    for schema in sorted(seen.schemas, key=lambda entry: -len(bytes(entry.schema)))[:3]:
+        for depth in (0, 1):
+            reader = Reader(seen, "get_schema_details", name=schema.name, depth=depth)
+            raw = msgspec.json.decode(schema.schema)
+            whole = Resolver(seen.api.outline).resolve(raw, depth, within=schema.name)
+
+            assert reader.read()["schema"] == whole, schema.name
+            assert reader.largest <= LARGEST
+    for endpoint in sorted(seen.endpoints, key=lambda entry: -len(bytes(entry.details)))[:3]:
+        reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
+        details, tool = reader.read(), seen.tools[endpoint.identity]
+
+        assert details["inputSchema"] == msgspec.json.decode(tool.definition)["inputSchema"], endpoint.identity
+        assert set(details["responses"]) == set(msgspec.json.decode(endpoint.details)["responses"])
+        assert reader.largest <= LARGEST
