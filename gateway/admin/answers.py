@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.keys import Key, MintedKey, Scope
 from gateway.domain.policy import Decision, Limits, Policy
-from gateway.domain.sources import Exposure, ImportReport, Source, Status
 from gateway.domain.tenants import Tenant
 
 
@@ -87,114 +86,6 @@ class KeyMinted(KeyShown):
     def with_text(cls, key: Key, minted: MintedKey) -> Self:
         """The key as it is shown to whoever asked for it."""
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
-
-
-class OperationShown(Shown):
-    """What became of one operation."""
-
-    method: str
-    path: str
-    operation_id: str | None
-    tool: Annotated[str | None, Field(description="Null exactly when the operation was skipped.")]
-    status: Status
-    reasons: Sequence[str]
-
-
-class CountsShown(Shown):
-    """How many operations ended in each status."""
-
-    ok: int
-    degraded: int
-    skipped: int
-
-
-class ReportShown(Shown):
-    """What became of every operation of a document, and what its tools cost a client to list."""
-
-    operations: Sequence[OperationShown]
-    counts: CountsShown
-    warnings: Sequence[str]
-    tools_list_bytes: int
-
-    @classmethod
-    def of(cls, report: ImportReport) -> Self:
-        """The report as it is shown."""
-        return cls(
-            operations=[
-                OperationShown(
-                    method=operation.method,
-                    path=operation.path,
-                    operation_id=operation.operation_id,
-                    tool=operation.tool,
-                    status=operation.status,
-                    reasons=operation.reasons,
-                )
-                for operation in report.operations
-            ],
-            counts=CountsShown(
-                ok=report.count(Status.OK),
-                degraded=report.count(Status.DEGRADED),
-                skipped=report.count(Status.SKIPPED),
-            ),
-            warnings=report.warnings,
-            tools_list_bytes=report.tools_list_bytes,
-        )
-
-
-class SourceShown(Shown):
-    """A source; its credentials only by the names of their security schemes."""
-
-    id: str
-    name: str
-    title: str
-    base_url: str | None
-    prefix: str | None
-    expose: Exposure
-    url: str | None
-    credentials: Annotated[Sequence[str], Field(description="Security schemes with a stored credential.")]
-    active_version: int
-    created_at: datetime
-    updated_at: datetime
-
-    @classmethod
-    def of(cls, source: Source) -> Self:
-        """The source as it is shown."""
-        return cls(
-            id=source.id,
-            name=source.name,
-            title=source.title,
-            base_url=source.base_url,
-            prefix=source.prefix,
-            expose=source.expose,
-            url=source.url,
-            credentials=source.schemes,
-            active_version=source.active_version,
-            created_at=source.created_at,
-            updated_at=source.updated_at,
-        )
-
-
-class SourceImported(SourceShown):
-    """A source with the report of its import."""
-
-    report: ReportShown
-
-    @classmethod
-    def with_report(cls, source: Source, report: ImportReport) -> Self:
-        """The source and what became of its document."""
-        return cls(**SourceShown.of(source).model_dump(), report=ReportShown.of(report))
-
-
-class ImportTried(Shown):
-    """The report of a dry run; nothing was stored."""
-
-    name: str
-    dry_run: Literal[True] = True
-    report: ReportShown
-
-
-class SourceChanged(RootModel[SourceImported | ImportTried]):
-    """A changed source, or the report of a dry run."""
 
 
 class LimitsShown(Shown):
@@ -331,10 +222,6 @@ class TenantPage(Page[TenantShown]):
 
 class KeyPage(Page[KeyShown]):
     """Part of a tenant's keys."""
-
-
-class SourcePage(Page[SourceShown]):
-    """Part of a tenant's sources, by name."""
 
 
 class EntryPage(Page[EntryShown]):

@@ -17,6 +17,7 @@ from gateway.domain.sources import Exposure
 _PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
+_MOST_RULES = 100
 
 
 def _read_time(value: object) -> object:
@@ -93,6 +94,7 @@ SecretText = Annotated[
 ]
 UserName = Annotated[str, Field(max_length=1024), AfterValidator(_check_secret)]
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
+Pattern = Annotated[str, Field(min_length=1, max_length=300)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -202,6 +204,34 @@ class ArchiveObject(Sent):
     ] = None
 
 
+class OperationRuleSent(Sent):
+    """What an operation must be to match; every member narrows, and one entry of a member is enough."""
+
+    operation_ids: Annotated[
+        list[Pattern],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns over the operationId."),
+    ]
+    methods: Annotated[
+        list[Annotated[str, Field(pattern=r"^[A-Za-z-]{1,32}$")]],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="HTTP methods, in any case."),
+    ]
+    paths: Annotated[
+        list[Pattern],
+        Field(
+            default_factory=list[str],
+            max_length=_MOST_RULES,
+            description="Shell patterns over the path as the document writes it; `*` stands for slashes too.",
+        ),
+    ]
+    tags: Annotated[
+        list[Pattern],
+        Field(default_factory=list[str], max_length=_MOST_RULES, description="Tags, as written."),
+    ]
+
+
+OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES)]
+
+
 class SourceOptions(Sent):
     """A document and how it becomes tools."""
 
@@ -216,6 +246,20 @@ class SourceOptions(Sent):
     expose: Annotated[Exposure, Field(strict=False, description="As tools, through the query tools, or both.")] = (
         Exposure.TOOLS
     )
+    include: Annotated[
+        OperationRules,
+        Field(
+            default_factory=list[OperationRuleSent],
+            description="Take what one of these matches; without any, all that the document wants taken.",
+        ),
+    ]
+    exclude: Annotated[
+        OperationRules,
+        Field(default_factory=list[OperationRuleSent], description="Leave out what one of these matches."),
+    ]
+    output_schemas: Annotated[
+        bool, Field(description="List what the tools answer; an answer that does not conform is then an error.")
+    ] = False
     credentials: Annotated[Credentials | None, Field()] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
 

@@ -1,13 +1,21 @@
 """Sources and their reports over REST."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
 import anyio.to_thread
 
-from gateway.admin.answers import ImportTried, ReportShown, SourceChanged, SourceImported, SourcePage, SourceShown
+from gateway.admin.answers_sources import (
+    ChangesShown,
+    ImportTried,
+    ReportShown,
+    SourceChanged,
+    SourceImported,
+    SourcePage,
+    SourceShown,
+)
 from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.pages import read_page
 from gateway.admin.schemas import (
@@ -15,6 +23,7 @@ from gateway.admin.schemas import (
     LoginObject,
     NoBody,
     NoQuery,
+    OperationRuleSent,
     PageQuery,
     SecretObject,
     SourceCreate,
@@ -28,7 +37,7 @@ from gateway.catalog.imports import Imported
 from gateway.catalog.versions import tag_of
 from gateway.catalog.workers import Archive
 from gateway.domain.requests import Credential
-from gateway.domain.sources import Source
+from gateway.domain.sources import OperationRule, Source
 
 
 async def list_sources(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
@@ -94,8 +103,23 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         base_url=body.base_url if "base_url" in fields else draft.base_url,
         prefix=body.prefix if "prefix" in fields else draft.prefix,
         expose=body.expose if "expose" in fields else draft.expose,
+        include=_rules(body.include) if "include" in fields else draft.include,
+        exclude=_rules(body.exclude) if "exclude" in fields else draft.exclude,
+        output_schemas=body.output_schemas if "output_schemas" in fields else draft.output_schemas,
         credentials=None if body.credentials is None else _credentials(body.credentials),
         dry_run=body.dry_run,
+    )
+
+
+def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:
+    return tuple(
+        OperationRule(
+            operation_ids=tuple(rule.operation_ids),
+            methods=tuple(rule.methods),
+            paths=tuple(rule.paths),
+            tags=tuple(rule.tags),
+        )
+        for rule in sent
     )
 
 
@@ -124,9 +148,10 @@ async def _imported(imported: Imported, name: str, *, status: int = 200, locatio
 
 
 def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
+    changes = None if imported.changes is None else ChangesShown.of(imported.changes)
     if imported.source is None:
-        return ImportTried(name=name, report=ReportShown.of(imported.report))
-    return SourceImported.with_report(imported.source, imported.report)
+        return ImportTried(name=name, report=ReportShown.of(imported.report), changes=changes)
+    return SourceImported.with_report(imported.source, imported.report, changes)
 
 
 def _name(source: Source) -> str:

@@ -11,7 +11,15 @@ from gateway.catalog.compiling import Content, Origin
 from gateway.catalog.workers import Archive
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.requests import Credential
-from gateway.domain.sources import Compilation, Exposure, ImportReport, Source, Status, StoredOperation
+from gateway.domain.sources import (
+    Compilation,
+    Exposure,
+    ImportReport,
+    OperationRule,
+    Source,
+    Status,
+    StoredOperation,
+)
 from gateway.errors import Fault, InvalidBody
 
 _MAX_TITLE = 300
@@ -28,6 +36,9 @@ class SourceDraft:
     base_url: str | None = None
     prefix: str | None = None
     expose: Exposure = Exposure.TOOLS
+    include: tuple[OperationRule, ...] = ()
+    exclude: tuple[OperationRule, ...] = ()
+    output_schemas: bool = False
     credentials: Mapping[str, Credential] | None = None
     """None keeps what is stored."""
     dry_run: bool = False
@@ -85,6 +96,9 @@ def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
         version=1,
         created_at=now,
         updated_at=now,
+        include=draft.include,
+        exclude=draft.exclude,
+        output_schemas=draft.output_schemas,
     )
 
 
@@ -101,12 +115,23 @@ def succeed_source(current: Source, ready: PreparedImport) -> Source:
         schemes=current.schemes if draft.credentials is None else tuple(sorted(draft.credentials)),
         active_version=current.active_version + 1,
         updated_at=datetime.now(UTC),
+        include=draft.include,
+        exclude=draft.exclude,
+        output_schemas=draft.output_schemas,
     )
 
 
 def draft_of(source: Source) -> SourceDraft:
     """What is wanted of a source as it is, to be revised."""
-    return SourceDraft(name=source.name, base_url=source.base_url, prefix=source.prefix, expose=source.expose)
+    return SourceDraft(
+        name=source.name,
+        base_url=source.base_url,
+        prefix=source.prefix,
+        expose=source.expose,
+        include=source.include,
+        exclude=source.exclude,
+        output_schemas=source.output_schemas,
+    )
 
 
 def check_credentials(credentials: Mapping[str, Credential], compilation: Compilation) -> None:

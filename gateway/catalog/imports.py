@@ -4,12 +4,13 @@ Fetching and compiling happen before the transaction; inside it, under the tenan
 against what is stored at that moment.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
 from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.changes import compare
 from gateway.catalog.checking import check_room, code_of
 from gateway.catalog.compiling import Content, compile_source, read_content
 from gateway.catalog.destinations import check_destinations, stored_origins
@@ -25,13 +26,15 @@ from gateway.catalog.drafts import (
     succeed_source,
 )
 from gateway.catalog.names import refuse_taken
+from gateway.catalog.reapplying import known_names, leave_aliases, reapply, wanted_names
 from gateway.catalog.reports import encode_report, judge_policy
 from gateway.catalog.sources import find_source
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family
-from gateway.domain.sources import Compilation, Exposure, ImportReport, Source
+from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportReport, Source
+from gateway.domain.tools import Tool
 from gateway.errors import Conflict, NameConflict, NameTaken
 from gateway.openapi.compile import ImportOptions
 from gateway.store import operations, policies, secrets, sources
@@ -44,10 +47,11 @@ _ROWS_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import led to; a dry run has no source."""
+    """What an import led to; a dry run has no source, and a first import changes no tools that were there."""
 
     source: Source | None
     report: ImportReport
+    changes: ImportChanges | None = None
 
 
 async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, *, by: Author) -> Imported:
@@ -96,13 +100,13 @@ async def update_source(
     async with catalog.store.transaction(tenant) as db:
         current = await find_source(tenant, db, name)
         check_version(current, expected)
-        names = await operations.known_names(tenant, db, current.id)
         stored = await sources.document(tenant, db, current.id, current.active_version)
     draft = revise(draft_of(current))
     content = Content(document=stored or b"", url=current.url)
     if not draft.origin.is_stored:
         content = await read_content(tenant, catalog, draft.origin)
-    kept: Mapping[str, str] = names if draft.prefix == current.prefix else {}
+    async with catalog.store.transaction(tenant) as db:
+        kept = await known_names(tenant, db, current.id, keeps_prefix=draft.prefix == current.prefix)
     ready = await _compile(tenant, catalog, draft, content, known_names=kept, source=current.id)
     return await _replace(tenant, catalog, ready, current, by=by)
 
@@ -110,22 +114,36 @@ async def update_source(
 async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, seen: Source, *, by: Author) -> Imported:
     if ready.draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
-            return Imported(source=None, report=await _check(tenant, catalog, db, ready, own=seen))
+            before = await _tools(tenant, db, seen)
+            ready = await reapply(tenant, db, ready)
+            report = await _check(tenant, catalog, db, ready, own=seen)
+        return Imported(source=None, report=report, changes=await _compare(before, ready))
     entry = Change(action="source.update", target=seen.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, seen.id)
         if current.version != seen.version:
             raise Conflict("the source was changed at the same time; read it again")
+        before = await _tools(tenant, db, current)
+        ready = await reapply(tenant, db, ready)
         if ready.draft.credentials is None:
-            tools = [loaded.tool for loaded in await operations.load(tenant, db)]  # also those that are only queried
-            check_destinations(current, stored_origins(tools, current.id), ready.compilation)
+            check_destinations(current, stored_origins(before, current.id), ready.compilation)
         report = await _check(tenant, catalog, db, ready, own=current)
         source = succeed_source(current, ready)
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await _store(tenant, catalog, ready, source, report, db=db)
+        await leave_aliases(tenant, db, source, before=before, after=ready)
         source = await find_source(tenant, db, source.id)
-    return Imported(source=source, report=report)
+    return Imported(source=source, report=report, changes=await _compare(before, ready))
+
+
+async def _tools(tenant: TenantId, db: Db, source: Source) -> Sequence[Tool]:
+    """The tools of a source as they are stored, also where they are only queried."""
+    return [loaded.tool for loaded in await operations.load(tenant, db) if loaded.tool.source == source.id]
+
+
+async def _compare(before: Sequence[Tool], ready: PreparedImport) -> ImportChanges:
+    return await anyio.to_thread.run_sync(compare, before, ready.operations)
 
 
 async def _compile(
@@ -143,6 +161,10 @@ async def _compile(
         document_url=content.url,
         known_names=known_names,
         outline=draft.expose is not Exposure.TOOLS,
+        is_listed=draft.expose is not Exposure.QUERY,
+        include=draft.include,
+        exclude=draft.exclude,
+        output_schemas=draft.output_schemas,
     )
     content, compilation = await compile_source(tenant, catalog, content, options)
     check_credentials(draft.credentials or {}, compilation)
@@ -156,11 +178,12 @@ async def _check(
     """The report, once nothing that is stored stands against the import."""
     stored = await operations.names(tenant, db)
     mine = f"{_OWN_ORIGIN}{own.name}" if own is not None else ""
-    owners = {name: owner for name, owner in stored.items() if owner != mine}
+    wanted = await wanted_names(tenant, db, but="" if own is None else own.name)
+    owners = {**wanted, **{name: owner for name, owner in stored.items() if owner != mine}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
     policy = await policies.get(tenant, db)
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)
-    freed = len(stored) - len(owners)
+    freed = sum(owner == mine for owner in stored.values())
     await check_room(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)
     return await anyio.to_thread.run_sync(_report, ready.compilation, policy)
 

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 import click
 
@@ -15,23 +14,30 @@ from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject
 from gateway.cli.progress import Progress
 from gateway.cli.rest import Admin
+from gateway.cli.selections import SelectionOptions, selection_fields
 from gateway.cli.tables import thousands
 from gateway.domain.sources import Exposure
 
-REPLACED = ("base_url", "prefix", "expose")
+REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schemas")
 """The options that a new document replaces whole."""
 
 _CHUNK = 1024 * 1024
 
 
-class ImportOptions(TypedDict):
-    """The options of `add` and `update` beside the document."""
+class TrialOptions(SelectionOptions):
+    """The options of an import that `try` has too."""
 
     base_url: str | None
     prefix: str | None
-    expose: str | None
+    output_schemas: bool | None
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
+
+
+class ImportOptions(TrialOptions):
+    """The options of `add` and `update` beside the document."""
+
+    expose: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,11 @@ class Upload:
 base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
 prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
 expose_option = click.option("--expose", type=click.Choice([form.value for form in Exposure]), help="Default: tools.")
+output_schemas_option = click.option(
+    "--output-schemas/--no-output-schemas",
+    default=None,
+    help="List what the tools answer, and hold answers to it; default: no.",
+)
 entry_option = click.option("--entry", metavar="PATH", help="The outermost file of an archive, if it is not clear.")
 credential_option = click.option(
     "--credential",
@@ -71,8 +82,14 @@ def import_fields(options: ImportOptions) -> JsonObject:
     Raises:
         Failure: a credential is not written as it must be.
     """
-    given = {"base_url": options["base_url"], "prefix": options["prefix"], "expose": options["expose"]}
+    given = {
+        "base_url": options["base_url"],
+        "prefix": options["prefix"],
+        "expose": options["expose"],
+        "output_schemas": options["output_schemas"],
+    }
     wanted: JsonObject = {name: value for name, value in given.items() if value is not None}
+    wanted |= selection_fields(options)
     credentials = parse_credentials(options["credentials"], logins=options["logins"])
     return wanted | ({"credentials": credentials} if credentials else {})
 

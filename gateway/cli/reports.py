@@ -1,45 +1,16 @@
 """An import report as a person reads it: what became of every operation, and what the tools cost a client."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
 
 from gateway.cli.fields import JsonObject, as_list, as_objects, as_text, number_at, pick, text_at
 from gateway.cli.tables import clean, render_table, shorten, thousands
 from gateway.domain.sources import Status
 
-_BYTES_PER_TOKEN = 4
-_DEAREST = 10
+_CHANGES = ("added", "removed", "renamed", "changed")
 _EXAMPLES = 3
 _WARNINGS = 5
 _REASON_WIDTH = 90
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """What one tool costs in a client's list."""
-
-    tool: str
-    size: int
-
-    @classmethod
-    def of(cls, definition: object) -> Self:
-        """The price of a definition, as compact JSON."""
-        encoded = json.dumps(definition, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
-        return cls(tool=text_at(definition, "name"), size=len(encoded))
-
-
-def estimate_tokens(size: int) -> int:
-    """About how many tokens so many bytes of JSON are; a rule of thumb, no tokenizer."""
-    return round(size / _BYTES_PER_TOKEN)
-
-
-def dearest(definitions: Iterable[object]) -> Sequence[Price]:
-    """The tools that cost most, the dearest first."""
-    prices = [Price.of(definition) for definition in definitions]
-    return sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]
 
 
 def count_tools(report: JsonObject) -> int:
@@ -55,7 +26,7 @@ def render_totals(report: JsonObject) -> str:
     return (
         f"{total} operations: {', '.join(f'{thousands(count)} {status}' for status, count in counts)}\n"
         f"{thousands(count_tools(report))} tools, {thousands(size)} bytes to list, "
-        f"about {thousands(estimate_tokens(size))} tokens (estimate: bytes / {_BYTES_PER_TOKEN})"
+        f"about {thousands(number_at(report, 'estimated_tokens'))} tokens (estimate: bytes / 4)"
     )
 
 
@@ -96,12 +67,37 @@ def render_operations(report: JsonObject) -> str:
     return render_table(("status", "method", "path", "tool", "reasons"), rows)
 
 
-def render_prices(prices: Sequence[Price]) -> str:
+def render_prices(report: JsonObject) -> str:
     """The dearest tools as a table; nothing where there is no tool."""
-    if not prices:
-        return ""
-    rows = [(price.tool, thousands(price.size), thousands(estimate_tokens(price.size))) for price in prices]
-    return render_table(("dearest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2))
+    rows = [
+        (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
+        for price in as_objects(report.get("dearest"))
+    ]
+    return render_table(("dearest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
+
+
+def render_report(report: JsonObject) -> str:
+    """All of it: every operation, every warning, the dearest tools, and what they come to."""
+    return join_parts(render_operations(report), render_warnings(report), render_prices(report), render_totals(report))
+
+
+def count_changes(changes: JsonObject) -> str:
+    """One line: how many tools an update adds, removes, renames and changes; nothing for a first import."""
+    counts = [(word, len(as_list(changes.get(word)))) for word in _CHANGES] if changes else []
+    if not any(count for _, count in counts):
+        return "no tool is changed" if changes else ""
+    return f"tools: {', '.join(f'{thousands(count)} {word}' for word, count in counts)}"
+
+
+def render_changes(changes: JsonObject) -> str:
+    """Each tool that an update adds, removes, renames or changes on a line, and how many they are."""
+    rows = [
+        (word, text_at(change, "method"), text_at(change, "path"), text_at(change, "tool"), text_at(change, "was"))
+        for word in _CHANGES
+        for change in as_objects(changes.get(word))
+    ]
+    table = render_table(("change", "method", "path", "tool", "was"), rows) if rows else ""
+    return join_parts(table, count_changes(changes))
 
 
 def join_parts(*parts: str) -> str:

@@ -19,28 +19,35 @@ from gateway.cli.imports import (
     expose_option,
     import_fields,
     login_option,
+    output_schemas_option,
     prefix_option,
     upload,
 )
 from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress
 from gateway.cli.reports import (
-    dearest,
+    count_changes,
     join_parts,
-    render_operations,
-    render_prices,
+    render_changes,
     render_reasons,
+    render_report,
     render_totals,
-    render_warnings,
 )
+from gateway.cli.selections import describe_rules, selection_options
 from gateway.cli.tables import render_pairs, render_table
 
 _NOUN = "sources"
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
 
 
 @click.group()
 def source() -> None:
     """Import OpenAPI documents and read their reports."""
+
+
+source.add_command(list_overrides)
 
 
 @source.command("list")
@@ -72,7 +79,9 @@ def show_source(desk: Desk, name: str) -> None:
 @expose_option
 @credential_option
 @login_option
-@click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
+@selection_options
+@output_schemas_option
+@dry_run_option
 @at_tenant
 def add_source(
     desk: Desk, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportOptions]
@@ -87,7 +96,7 @@ def add_source(
         document = read_document(spec, entry=entry)
         request = Upload(method="POST", path=desk.tenant_path(_NOUN), body=body, document=document)
         answer = upload(desk.admin, progress, request)
-    desk.show(answer, lambda: _render_import(answer, name, "would be" if dry_run else "is"))
+    desk.show(answer, lambda: _render_import(answer, name))
 
 
 @source.command("update")
@@ -99,19 +108,30 @@ def add_source(
 @expose_option
 @credential_option
 @login_option
+@selection_options
+@output_schemas_option
+@dry_run_option
 @at_tenant
-def update_source(desk: Desk, name: str, spec: str | None, entry: str | None, **options: Unpack[ImportOptions]) -> None:
+def update_source(
+    desk: Desk,
+    name: str,
+    spec: str | None,
+    entry: str | None,
+    dry_run: bool,
+    **options: Unpack[ImportOptions],
+) -> None:
     """Change a source: another document in SPEC, other options, other credentials."""
-    wanted = import_fields(options)
+    fields = import_fields(options)
+    wanted = fields | ({"dry_run": True} if dry_run else {})
     path = desk.tenant_path(_NOUN, name)
     if spec is not None:
         answer = _replace(desk, path, (spec, entry), wanted)
-    elif wanted and entry is None:
+    elif fields and entry is None:
         answer = desk.admin.send("PATCH", path, wanted)
     else:
         reason = "nothing to change: give SPEC or an option" if entry is None else "--entry needs SPEC"
         raise Failure(reason, Exit.USAGE)
-    desk.show(answer, lambda: _render_import(answer, name, "is") if "report" in answer else _describe(answer))
+    desk.show(answer, lambda: _render_import(answer, name) if "report" in answer else _describe(answer))
 
 
 @source.command("report")
@@ -120,7 +140,7 @@ def update_source(desk: Desk, name: str, spec: str | None, entry: str | None, **
 def report_source(desk: Desk, name: str) -> None:
     """Show what became of every operation, and what its tools cost a client."""
     report = desk.admin.get(desk.tenant_path(_NOUN, name, "report"))
-    desk.show(report, lambda: _render_report(desk, name, report))
+    desk.show(report, lambda: render_report(report))
 
 
 @source.command("delete")
@@ -154,20 +174,21 @@ def _describe(found: JsonObject) -> str:
         "base_url",
         "prefix",
         "expose",
+        "output_schemas",
         "url",
         "credentials",
         "active_version",
         "updated_at",
     )
-    return render_pairs([(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names])
+    pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
+    return render_pairs([*pairs, *describe_rules(found, "include"), *describe_rules(found, "exclude")])
 
 
-def _render_import(answer: JsonObject, name: str, verb: str) -> str:
-    report = as_object(answer.get("report"))
-    return join_parts(f"{name} {verb} imported: {render_totals(report)}", render_reasons(report))
-
-
-def _render_report(desk: Desk, name: str, report: JsonObject) -> str:
-    tools = desk.admin.pages(desk.tenant_path("tools"))
-    prices = dearest(tool.get("definition") for tool in tools if tool.get("source") == name)
-    return join_parts(render_operations(report), render_warnings(report), render_prices(prices), render_totals(report))
+def _render_import(answer: JsonObject, name: str) -> str:
+    """What was imported, in short; of a dry run everything, for there is no report to read afterwards."""
+    report, changes = as_object(answer.get("report")), as_object(answer.get("changes"))
+    if answer.get("dry_run") is True:
+        ending = f"{name} would be imported so; nothing was stored"
+        return join_parts(render_report(report), render_changes(changes), ending)
+    imported = f"{name} is imported: {render_totals(report)}"
+    return join_parts(imported, count_changes(changes), render_reasons(report))

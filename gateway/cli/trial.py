@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import click
 
@@ -15,26 +15,26 @@ from gateway.cli.desk import show
 from gateway.cli.documents import read_document, source_name
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
-from gateway.cli.imports import base_url_option, credential_option, import_fields, login_option, prefix_option
+from gateway.cli.imports import (
+    TrialOptions,
+    base_url_option,
+    credential_option,
+    import_fields,
+    login_option,
+    output_schemas_option,
+    prefix_option,
+)
 from gateway.cli.options import json_option, wants_json
 from gateway.cli.places import mcp_url
 from gateway.cli.progress import Progress
 from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant
 from gateway.cli.reach import find_loopback
-from gateway.cli.reports import count_tools, estimate_tokens, join_parts, render_reasons, render_totals
+from gateway.cli.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
 from gateway.cli.rest import Admin, path_of
+from gateway.cli.selections import selection_options
 
 _TENANT = "try"
 _KEY_FILE = "try-key"
-
-
-class TrialOptions(TypedDict):
-    """The options of `try` that go into the import."""
-
-    base_url: str | None
-    prefix: str | None
-    credentials: tuple[str, ...]
-    logins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,8 @@ class Trial:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
 @base_url_option
 @prefix_option
+@selection_options
+@output_schemas_option
 @credential_option
 @login_option
 @json_option
@@ -103,13 +105,12 @@ def _folder(given: Path | None) -> Generator[Path]:
 
 
 def _announce(trial: Trial, *, as_json: bool) -> None:
-    size = number_at(trial.report, "tools_list_bytes")
     facts: JsonObject = {
         "url": trial.url,
         "key": trial.key,
         "tools": count_tools(trial.report),
-        "tools_list_bytes": size,
-        "tools_list_tokens_estimate": estimate_tokens(size),
+        "tools_list_bytes": number_at(trial.report, "tools_list_bytes"),
+        "tools_list_tokens_estimate": number_at(trial.report, "estimated_tokens"),
         "reachable": list(trial.reachable),
         "clients": dict(client_lines(trial.name, trial.url, trial.key)),
         "report": trial.report,
@@ -122,6 +123,7 @@ def _render(trial: Trial) -> str:
     note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
     return join_parts(
         render_totals(trial.report),
+        render_prices(trial.report),
         render_reasons(trial.report),
         note if trial.reachable else "",
         render_clients(trial.name, trial.url, trial.key),

@@ -1,12 +1,20 @@
-"""Where primitives are imported from, and the report of what became of each operation."""
+"""Where primitives are imported from, which operations are taken, and the report of what became of each."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
+from gateway.domain.overrides import OverrideReport
 from gateway.domain.plans import RequestPlan
 from gateway.domain.policy import Safety
+
+_BYTES_PER_TOKEN = 4
+
+
+def estimate_tokens(size: int) -> int:
+    """About how many tokens so many bytes of JSON are to a model; a rule of thumb, no tokenizer."""
+    return round(size / _BYTES_PER_TOKEN)
 
 
 class Status(StrEnum):
@@ -26,6 +34,19 @@ class Exposure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRule:
+    """What an operation must be to match; every member that is set narrows, a rule with none matches everything.
+
+    `operation_ids` and `paths` are shell patterns, in which `*` also stands for slashes.
+    """
+
+    operation_ids: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationReport:
     """What became of one operation; `tool` is None exactly when it was skipped."""
 
@@ -38,16 +59,62 @@ class OperationReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPrice:
+    """How many bytes one tool has in a client's list."""
+
+    tool: str
+    size: int
+
+    @property
+    def estimated_tokens(self) -> int:
+        """About how many tokens that is to a model."""
+        return estimate_tokens(self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What became of every operation of a document, and what the result costs a client to list."""
+    """What became of every operation of a document, and what the result costs a client to list.
+
+    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone;
+    `dearest` are the tools that weigh most in it, the heaviest first.
+    """
 
     operations: tuple[OperationReport, ...]
     warnings: tuple[str, ...]
     tools_list_bytes: int
+    dearest: tuple[ListedPrice, ...] = ()
+    overrides: tuple[OverrideReport, ...] = ()
+
+    @property
+    def estimated_tokens(self) -> int:
+        """About how many tokens the list is to a model."""
+        return estimate_tokens(self.tools_list_bytes)
 
     def count(self, status: Status) -> int:
         """How many operations ended in this status."""
         return sum(operation.status is status for operation in self.operations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationChange:
+    """What another import means for one operation; `was` is the name its tool had, where that is another one."""
+
+    identity: str
+    tool: str
+    was: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportChanges:
+    """How the tools of an import differ from those of the version before, by the identity of the operations.
+
+    `changed` are tools of the same name that list, send or are judged otherwise than before.
+    """
+
+    added: tuple[OperationChange, ...] = ()
+    removed: tuple[OperationChange, ...] = ()
+    renamed: tuple[OperationChange, ...] = ()
+    changed: tuple[OperationChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +167,11 @@ class Source:
     version: int
     created_at: datetime
     updated_at: datetime
+    include: tuple[OperationRule, ...] = ()
+    """An operation is taken when one of these matches, or none is given, and none of `exclude` does."""
+    exclude: tuple[OperationRule, ...] = ()
+    output_schemas: bool = False
+    """Whether its tools list what they answer; such an answer is held to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

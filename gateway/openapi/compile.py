@@ -3,29 +3,31 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.domain.sources import Compilation, CompiledOperation, OperationReport, OperationRule
 from gateway.errors import BadInput, Fault
 from gateway.openapi.bodies import Bodies, Body
+from gateway.openapi.choosing import Choice
 from gateway.openapi.components import Components
 from gateway.openapi.document import Document, read_document
 from gateway.openapi.inputs import compose_input
-from gateway.openapi.naming import ToolName, name_tools
+from gateway.openapi.naming import ToolName, grants, name_tools
 from gateway.openapi.operations import Operation, list_operations
 from gateway.openapi.outputs import Outputs
 from gateway.openapi.parameters import Parameters
 from gateway.openapi.patterns import Patterns
 from gateway.openapi.plans import Parts, fit_parameters, plan_request, successes
 from gateway.openapi.query_outline import Outlined, encode_outline, outline_document
+from gateway.openapi.query_tools import DEFINITIONS
 from gateway.openapi.references import ExternalReference, References
 from gateway.openapi.remarks import Remarks
 from gateway.openapi.report import report_import, report_operation
 from gateway.openapi.schemas import Dialect
 from gateway.openapi.security import Schemes
 from gateway.openapi.servers import Server, find_server, parse_server
-from gateway.openapi.shapes import Object, Unusable, list_at, object_at
+from gateway.openapi.shapes import Object, Unusable, list_at, object_at, quote_text
 from gateway.openapi.subtypes import Subtypes
 from gateway.openapi.swagger import convert
-from gateway.openapi.tools import define_tool, judge_safety, list_tags
+from gateway.openapi.tools import define_tool, list_tags, safety_of
 
 LARGEST_LIST = 64 * 1024**2
 """How many bytes the tools of one document may have together."""
@@ -35,11 +37,13 @@ LARGEST_LIST = 64 * 1024**2
 class ImportOptions:
     """What an import is told besides the document.
 
-    `base_url` replaces every server of the document; `document_url` is what relative ones are relative to;
-    `known_names` maps identities of earlier versions to the tool names they keep. `taken`, the names of other
-    sources, changes nothing here: a clash with them is for the catalog to report.
+    `include` and `exclude` choose the operations. `base_url` replaces every server of the document; `document_url` is
+    what relative ones are relative to; `known_names` maps identities of earlier versions to the tool names they keep.
+    `taken`, the names of other sources, changes nothing here: a clash with them is for the catalog to report.
     """
 
+    include: tuple[OperationRule, ...] = ()
+    exclude: tuple[OperationRule, ...] = ()
     base_url: str | None = None
     prefix: str | None = None
     document_url: str | None = None
@@ -49,6 +53,8 @@ class ImportOptions:
     """Whether tools list what they answer; such an answer is held to it."""
     outline: bool = False
     """Whether the document is to be had through the query tools."""
+    is_listed: bool = True
+    """Whether clients are shown its operations as tools."""
 
 
 def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
@@ -96,18 +102,25 @@ class _Compiler:
         components = Components(dialect)
         self._components = components
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
-        self._parameters = Parameters(references, components)
-        self._bodies = Bodies(references, components)
+        self._parameters = Parameters(references, components, dialect=document.dialect)
+        self._bodies = Bodies(references, components, dialect=document.dialect)
         self._schemes = Schemes(self._root, references)
 
     def run(self) -> Compilation:
         """Compile every operation."""
         operations = list_operations(self._root, self._references, self._remarks, dialect=self._document.dialect)
-        names = name_tools(operations, prefix=self._options.prefix, known=self._options.known_names)
+        names = self._name(operations)
+        choice = Choice(self._options.include, self._options.exclude)
+        chosen: list[Operation] = []
         compiled: list[CompiledOperation] = []
         reports: list[OperationReport] = []
         room = LARGEST_LIST
         for operation in operations:
+            refusal = choice.refuse(operation)
+            if refusal is not None:
+                reports.append(report_operation(operation, tool=None, reasons=[refusal]))
+                continue
+            chosen.append(operation)
             try:
                 if room <= 0:
                     raise Unusable(f"the tools before it have {LARGEST_LIST // 1024**2} MiB together; no more are made")
@@ -122,12 +135,29 @@ class _Compiler:
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),
-            report=report_import(reports, compiled, self._remarks.texts()),
+            report=report_import(reports, self._listed(compiled), (*choice.remarks(), *self._remarks.texts())),
             scheme_names=self._schemes.names,
-            outline=self._outline(operations, compiled) if self._options.outline else b"",
+            outline=self._outline(chosen, compiled, is_part=choice.leaves_out) if self._options.outline else b"",
         )
 
-    def _outline(self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation]) -> bytes:
+    def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
+        """The names of all operations, also of those that are not chosen: so a choice changes no other tool's name."""
+        known = self._options.known_names
+        wishes = {item.identity: item.wishes.name for item in operations if item.wishes.name is not None}
+        for identity in wishes.keys() & known.keys():
+            if not grants(known[identity], wishes[identity], identity, prefix=self._options.prefix):
+                wish = quote_text(wishes[identity])
+                self._remarks.add(identity, f"its tool keeps the name {known[identity]}; the document asks for {wish}")
+        return name_tools(operations, prefix=self._options.prefix, known=known, wishes=wishes)
+
+    def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
+        """The definitions that clients are shown."""
+        tools = {made.tool: made.definition for made in compiled} if self._options.is_listed else {}
+        return {**tools, **(DEFINITIONS if self._options.outline else {})}
+
+    def _outline(
+        self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation], *, is_part: bool
+    ) -> bytes:
         """What the query tools know of the document, as it is stored."""
         outline = outline_document(
             Outlined(
@@ -135,6 +165,7 @@ class _Compiler:
                 root=self._root,
                 references=self._references,
                 operations=operations,
+                is_part=is_part,
                 callable_identities={made.identity for made in compiled},
                 base_url=self._options.base_url,
                 document_url=self._options.document_url,
@@ -158,7 +189,7 @@ class _Compiler:
             tool=name.text,
             definition=define_tool(name.text, operation, schema, output=self._output(operation, parts)),
             plan=plan,
-            safety=judge_safety(operation.method),
+            safety=safety_of(operation),
             tags=list_tags(operation),
         )
         return made, [*losses, *schema.losses]

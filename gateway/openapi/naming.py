@@ -81,16 +81,23 @@ class Variants:
         return name
 
 
-def name_tools(operations: Sequence[Named], *, prefix: str | None, known: Mapping[str, str]) -> dict[str, ToolName]:
+def name_tools(
+    operations: Sequence[Named],
+    *,
+    prefix: str | None,
+    known: Mapping[str, str],
+    wishes: Mapping[str, str] | None = None,
+) -> dict[str, ToolName]:
     """A name for each operation, by identity; it depends on the operation, never on the order of the document.
 
-    An operation that had a name keeps it. A name that is cut, shared or reserved gets eight digits of the identity's
-    digest, inside the limit.
+    An operation that had a name keeps it. Else its wish comes first, by identity too, then its operationId. A name
+    that is cut, shared or reserved gets eight digits of the identity's digest, inside the limit.
     """
+    wishes = wishes or {}
     lead = _lead(prefix)
     kept = {item.identity: ToolName(text=known[item.identity]) for item in operations if item.identity in known}
     fresh = [item for item in operations if item.identity not in kept]
-    wanted = {item.identity: lead + _plain_name(item) for item in fresh}
+    wanted = {item.identity: lead + _plain_name(item, wishes.get(item.identity)) for item in fresh}
     uses = Counter(wanted.values())
     occupied = RESERVED.union(known.values())
     named = {
@@ -98,6 +105,12 @@ def name_tools(operations: Sequence[Named], *, prefix: str | None, known: Mappin
         for item in fresh
     }
     return kept | _separate(named, occupied)
+
+
+def grants(name: str, wish: str, identity: str, *, prefix: str | None) -> bool:
+    """Whether a tool's name is the one that was wished for its operation, as far as it could be had."""
+    wanted = _lead(prefix) + _cleaned(wish)
+    return name in {wanted, _with_digest(wanted, identity)}
 
 
 def name_arguments(parameters: Sequence[tuple[Location, str]]) -> list[str]:
@@ -120,9 +133,13 @@ def _lead(prefix: str | None) -> str:
     return text if not text or text[-1] in _EDGES else text + "_"
 
 
-def _plain_name(operation: Named) -> str:
-    named = _FOREIGN.sub("_", operation.operation_id or "").strip(_EDGES)
+def _plain_name(operation: Named, wish: str | None) -> str:
+    named = _cleaned(wish) or _cleaned(operation.operation_id)
     return named or _FOREIGN.sub("_", f"{operation.method.lower()}_{operation.path}").strip(_EDGES).replace("__", "_")
+
+
+def _cleaned(name: str | None) -> str:
+    return _FOREIGN.sub("_", name or "").strip(_EDGES)
 
 
 def _settle(wanted: str, identity: str, uses: int, occupied: frozenset[str]) -> ToolName:

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.errors import DocumentTooLarge
+from gateway.openapi.extensions import NO_WISHES, Level, Wishes, read_wishes
+from gateway.openapi.methods import judge_safety
 from gateway.openapi.references import References
 from gateway.openapi.remarks import Remarks
 from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, clean_text, object_at, point, text_at
@@ -25,6 +27,7 @@ class Operation:
     node: Object
     where: str
     refusal: str | None = None
+    wishes: Wishes = NO_WISHES
 
     @property
     def identity(self) -> str:
@@ -55,7 +58,8 @@ def list_operations(
             remarks.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
             continue
         for operation in _operations(path, item, references, dialect):
-            found.setdefault(operation.identity, operation)
+            if operation.identity not in found:
+                found[operation.identity] = replace(operation, wishes=_wishes(operation, root, remarks))
         if len(found) > MOST_OPERATIONS:
             raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
     return list(found.values())
@@ -93,6 +97,15 @@ def _follow(value: object, references: References) -> tuple[Object, str | None]:
         return references.follow(value, "the operation"), None
     except Unusable as unusable:
         return NOTHING, unusable.reason
+
+
+def _wishes(operation: Operation, root: Object, remarks: Remarks) -> Wishes:
+    levels = (
+        Level(title="the operation", where=operation.where, node=operation.node),
+        Level(title="its path item", where=point("paths", operation.path), node=operation.item),
+        Level(title="the document", where="", node=root),
+    )
+    return read_wishes(levels, judge_safety(operation.method), remarks)
 
 
 def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:

@@ -5,6 +5,7 @@ A client may hold every result to it, so there is none where one declared succes
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import orjson
 
@@ -12,6 +13,7 @@ from gateway.openapi.assembly import Argument, assemble, closure, compiles, part
 from gateway.openapi.components import Components
 from gateway.openapi.media import essence, is_json, json_rank
 from gateway.openapi.references import References
+from gateway.openapi.rewriting import forget_disputed
 from gateway.openapi.schemas import Dialect
 from gateway.openapi.shapes import NOTHING, Object, Unusable, as_object, list_at, object_at
 
@@ -42,7 +44,8 @@ class Outputs:
             return None
         whole = assemble([argument], needed, self._components).schema
         root = as_object(object_at(whole, "properties").get(_RESULT)) or NOTHING
-        schema = {**root, "type": "object"} | ({"$defs": whole["$defs"]} if "$defs" in whole else {})
+        listed = {**root, "type": "object"} | ({"$defs": whole["$defs"]} if "$defs" in whole else {})
+        schema = cast("dict[str, object]", forget_disputed(listed))
         text = orjson.dumps(schema)
         return text if len(text) <= LARGEST and compiles(schema) else None
 

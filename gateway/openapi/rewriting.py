@@ -32,6 +32,22 @@ def forget_patterns(schema: object) -> object:
     return _rewrite(schema, _forget_patterns)
 
 
+def forget_disputed(schema: object) -> object:
+    """The same schema without what validators judge differently: patterns, and steps that are no whole numbers.
+
+    Each language has regular expressions and fractions of its own, and a client must not refuse what was let through.
+    """
+    undisputed = _rewrite(schema, _forget_disputed)
+    return undisputed if undisputed == schema else relax(undisputed)
+
+
+def _forget_disputed(node: dict[str, object]) -> dict[str, object]:
+    out = _forget_patterns(node)
+    if not isinstance(out.get("multipleOf", 1), int):
+        del out["multipleOf"]
+    return out
+
+
 def _relax(node: dict[str, object]) -> dict[str, object]:
     out = {keyword: value for keyword, value in node.items() if keyword not in _STRICTER_AFTER_LOSS}
     if "oneOf" in out:

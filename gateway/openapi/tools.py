@@ -4,11 +4,10 @@ import orjson
 
 from gateway.domain.policy import Safety
 from gateway.openapi.inputs import InputSchema
+from gateway.openapi.methods import is_idempotent, judge_safety
 from gateway.openapi.operations import Operation
 from gateway.openapi.shapes import clean_text, is_true_at, list_at, text_at
 
-_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY", "TRACE"))
-_IDEMPOTENT_METHODS = _SAFE_METHODS | {"PUT", "DELETE"}
 _LONGEST_DESCRIPTION = 2_000
 _LONGEST_TITLE = 200
 _LONGEST_TAG = 100
@@ -18,6 +17,7 @@ _MOST_TAGS = 50
 def define_tool(name: str, operation: Operation, schema: InputSchema, *, output: bytes | None = None) -> bytes:
     """The tool as it is listed, as compact JSON; `output` is the schema of its results where it lists one."""
     title = _title(operation)
+    reads = safety_of(operation) is Safety.SAFE
     named = {"name": name, "title": title} if title else {"name": name}
     return orjson.dumps(
         named
@@ -26,8 +26,8 @@ def define_tool(name: str, operation: Operation, schema: InputSchema, *, output:
             "inputSchema": orjson.Fragment(schema.text),
             **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
             "annotations": {
-                "readOnlyHint": operation.method in _SAFE_METHODS,
-                "destructiveHint": operation.method not in _SAFE_METHODS,
+                "readOnlyHint": reads,
+                "destructiveHint": not reads,
                 "idempotentHint": is_idempotent(operation.method),
                 "openWorldHint": True,
             },
@@ -35,16 +35,9 @@ def define_tool(name: str, operation: Operation, schema: InputSchema, *, output:
     )
 
 
-def is_idempotent(method: str) -> bool:
-    """Whether sending the request twice does what sending it once does (RFC 9110)."""
-    return method in _IDEMPOTENT_METHODS
-
-
-def judge_safety(method: str) -> Safety:
-    """How much harm the method can do before anybody says otherwise."""
-    if method in _SAFE_METHODS:
-        return Safety.SAFE
-    return Safety.DANGEROUS if method == "DELETE" else Safety.MODERATE
+def safety_of(operation: Operation) -> Safety:
+    """How much harm the operation can do: what its method says, or the stricter level that its document asks for."""
+    return operation.wishes.safety or judge_safety(operation.method)
 
 
 def list_tags(operation: Operation) -> tuple[str, ...]:
@@ -55,13 +48,14 @@ def list_tags(operation: Operation) -> tuple[str, ...]:
 
 
 def _title(operation: Operation) -> str:
-    return _cut(" ".join(clean_text(text_at(operation.node, "summary") or "").split()), _LONGEST_TITLE)
+    said = operation.wishes.title or clean_text(text_at(operation.node, "summary") or "")
+    return _cut(" ".join(said.split()), _LONGEST_TITLE)
 
 
 def _description(operation: Operation) -> str:
     summary, text = (clean_text(text_at(operation.node, key) or "") for key in ("summary", "description"))
     said = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
-    said = said or clean_text(f"{operation.method} {operation.path}")
+    said = operation.wishes.description or said or clean_text(f"{operation.method} {operation.path}")
     return _cut(f"Deprecated. {said}" if is_true_at(operation.node, "deprecated") else said, _LONGEST_DESCRIPTION)
 
 

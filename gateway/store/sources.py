@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
-from gateway.domain.sources import Exposure, Source
+from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
 from gateway.store.tables import secrets, source_versions, sources
 
@@ -156,7 +157,18 @@ def _facts(source: Source) -> dict[str, object]:
         "url": source.url,
         "active_version": source.active_version,
         "updated_at": source.updated_at,
+        "include": _written(source.include),
+        "exclude": _written(source.exclude),
+        "output_schemas": source.output_schemas,
     }
+
+
+def _written(rules: Sequence[OperationRule]) -> Sequence[object]:
+    return [msgspec.to_builtins(rule) for rule in rules]
+
+
+def _rules(stored: object) -> tuple[OperationRule, ...]:
+    return msgspec.convert(stored, tuple[OperationRule, ...])
 
 
 def _source(row: RowMapping) -> Source:
@@ -174,4 +186,7 @@ def _source(row: RowMapping) -> Source:
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        include=_rules(row["include"]),
+        exclude=_rules(row["exclude"]),
+        output_schemas=row["output_schemas"],
     )

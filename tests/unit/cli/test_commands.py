@@ -56,8 +56,8 @@ def test_every_noun_has_its_verbs() -> None:
     assert {name: sorted(group.commands) for name, group in _GROUPS.items()} == {
         "tenant": ["create", "delete", "list", "rename", "show"],
         "key": ["create", "delete", "list", "revoke", "rotate", "show"],
-        "source": ["add", "delete", "list", "report", "show", "update"],
-        "tool": _OF_PRIMITIVES,
+        "source": ["add", "delete", "list", "overrides", "report", "show", "update"],
+        "tool": sorted([*_OF_PRIMITIVES, "set"]),
         "resource": sorted([*_OF_PRIMITIVES, "touch", "watch"]),
         "resource-template": _OF_PRIMITIVES,
         "prompt": _OF_PRIMITIVES,

@@ -1,11 +1,14 @@
 """What an import report says to a person."""
 
+from gateway.cli.fields import JsonObject
 from gateway.cli.reports import (
+    count_changes,
     count_tools,
-    dearest,
-    estimate_tokens,
+    render_changes,
     render_operations,
+    render_prices,
     render_reasons,
+    render_report,
     render_totals,
     render_warnings,
 )
@@ -22,6 +25,11 @@ _REPORT: dict[str, object] = {
     "counts": {"ok": 1, "degraded": 1, "skipped": 5},
     "warnings": ["a pattern was dropped"],
     "tools_list_bytes": 4_002,
+    "estimated_tokens": 1_000,
+    "dearest": [
+        {"tool": "b", "bytes": 3_000, "estimated_tokens": 750},
+        {"tool": "a", "bytes": 989, "estimated_tokens": 247},
+    ],
 }
 
 
@@ -32,7 +40,6 @@ def test_totals_name_operations_tools_bytes_and_an_estimate_of_tokens() -> None:
         "2 tools, 4,002 bytes to list, about 1,000 tokens (estimate: bytes / 4)"
     )
     assert count_tools(_REPORT) == 2
-    assert estimate_tokens(4_002) == 1_000
 
 
 def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
@@ -67,14 +74,28 @@ def test_every_operation_has_its_line() -> None:
     assert lines[3].split() == ["skipped", "PUT", "/c0", "-", "no", "server"]
 
 
-def test_the_dearest_tools_come_first_and_are_at_most_ten() -> None:
+def test_the_dearest_tools_are_a_table_of_their_own() -> None:
     """Ours: it is plain which tools to leave out to save tokens."""
-    definitions = [{"name": f"t{n:02}", "description": "x" * n} for n in range(20)]
+    lines = render_prices(_REPORT).splitlines()
 
-    prices = dearest(definitions)
+    assert [line.split() for line in lines[1:]] == [["b", "3,000", "750"], ["a", "989", "247"]]
+    assert render_prices({}) == ""
+    assert render_report(_REPORT).splitlines()[-1] == render_totals(_REPORT).splitlines()[-1]
+    assert render_prices(_REPORT) in render_report(_REPORT)
 
-    assert [price.tool for price in prices] == [f"t{n:02}" for n in range(19, 9, -1)]
-    assert prices[0].size == len('{"name":"t19","description":""}') + 19
+
+def test_an_update_says_what_it_changes() -> None:
+    """Ours: what an update adds, removes, renames and changes is plain before it is made (OAS-3)."""
+    changes: JsonObject = {
+        "added": [{"method": "GET", "path": "/a", "tool": "a", "was": None}],
+        "renamed": [{"method": "PUT", "path": "/b", "tool": "new", "was": "old"}],
+    }
+
+    assert count_changes(changes) == "tools: 1 added, 0 removed, 1 renamed, 0 changed"
+    assert render_changes(changes).splitlines()[1].split() == ["added", "GET", "/a", "a"]
+    assert render_changes(changes).splitlines()[2].split() == ["renamed", "PUT", "/b", "new", "old"]
+    assert count_changes({"added": [], "removed": []}) == "no tool is changed"
+    assert render_changes({}) == count_changes({}) == ""
 
 
 def test_a_report_of_another_shape_does_not_break_the_command() -> None:

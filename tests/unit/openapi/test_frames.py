@@ -4,6 +4,7 @@ import msgspec
 import orjson
 import pytest
 
+from gateway.domain.sources import OperationRule
 from gateway.errors import BadInput, DocumentTooLarge, Fault, GatewayError, InvalidBody, InvalidDocument
 from gateway.openapi.compile import ImportOptions, compile_document
 from gateway.openapi.frames import (
@@ -84,7 +85,13 @@ def test_a_crash_is_no_compilation() -> None:
 
 def test_a_task_keeps_its_options_and_nonsense_is_none() -> None:
     """Ours: what is asked is what was meant."""
-    options = ImportOptions(prefix="p", known_names={"GET /": "a"}, taken=frozenset({"b"}))
+    options = ImportOptions(
+        prefix="p",
+        known_names={"GET /": "a"},
+        taken=frozenset({"b"}),
+        include=(OperationRule(paths=("/a*",)), OperationRule()),
+        exclude=(OperationRule(tags=("t",), methods=("GET",)),),
+    )
     task = Task(memory_bytes=1, cpu_s=2, options=options, is_archive=True, entry="a.yaml")
 
     assert decode_task(write_frame(task)[LENGTH_BYTES:]) == task
