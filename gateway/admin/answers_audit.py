@@ -28,7 +28,13 @@ class ChainFaultShown(Shown):
 class ChainShown(Shown):
     """What one writer has written of the trail."""
 
-    writer: Annotated[str, Field(description="`catalog` for changes; for calls, one connection of a replica.")]
+    writer: Annotated[
+        str,
+        Field(
+            description="`catalog` for changes; for calls, one connection of a replica. A name that begins with "
+            "`heads:` is of signatures, which say where the other chains stood."
+        ),
+    ]
     entries: int
     first: Annotated[int, Field(description="The number of its first entry.")]
     last: Annotated[int, Field(description="The number of its last entry.")]
@@ -64,6 +70,6 @@ class TrailVerified(Shown):
         """The result as it is shown."""
         return cls(
             ok=all(chain.is_whole for chain in chains),
-            entries=sum(chain.entries for chain in chains),
+            entries=sum(chain.entries for chain in chains if not chain.is_of_signatures),
             writers=[ChainShown.of(chain) for chain in chains],
         )

@@ -8,6 +8,7 @@ import msgspec
 from pydantic import Field
 
 from gateway.admin.answers import Page, Shown
+from gateway.admin.answers_overrides import OverrideShown
 from gateway.catalog.listing import Listed
 from gateway.catalog.primitives import Tried
 from gateway.domain.policy import Safety
@@ -27,12 +28,24 @@ class PrimitiveShown(Shown):
     enabled: Annotated[bool, Field(description="Whether clients have it.")]
     safety: Annotated[Safety, Field(description="The level in force.")]
     safety_reasons: Sequence[str]
-    declared_safety: Annotated[Safety | None, Field(description="The level that was declared beside the definition.")]
+    declared_safety: Annotated[Safety | None, Field(description="The level that was declared, if one was.")]
     hides_code: Annotated[bool, Field(description="Whether code registered one of this name, which this one hides.")]
     definition: Annotated[Json, Field(description="As MCP clients see it.")]
     handler: Annotated[Json | None, Field(description="What runs it; null where it was not declared.")]
     created_at: datetime | None
     updated_at: datetime | None
+
+
+class DocumentShown(Shown):
+    """An imported tool as its document makes it."""
+
+    safety: Safety
+    definition: Json
+
+    @classmethod
+    def of(cls, tool: Tool) -> Self:
+        """The tool without its override."""
+        return cls(safety=tool.safety, definition=_decode(tool.definition))
 
 
 class ToolShown(PrimitiveShown):
@@ -41,13 +54,24 @@ class ToolShown(PrimitiveShown):
     name: str
     source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
     operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
+    hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
+    override: Annotated[OverrideShown | None, Field(description="What is wanted otherwise than the document says.")]
+    document: Annotated[DocumentShown | None, Field(description="What the document says, where there is an override.")]
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """The tool as it is shown."""
         item = listed.item
         source, operation = (item.source_name, item.identity) if isinstance(item, Tool) else ("", "")
-        return cls(**_facts(listed), name=item.name, source=source, operation=operation)
+        return cls(
+            **_facts(listed),
+            name=item.name,
+            source=source,
+            operation=operation,
+            hidden=listed.is_hidden,
+            override=None if listed.override is None else OverrideShown.of(listed.override),
+            document=None if listed.document is None else DocumentShown.of(listed.document),
+        )
 
 
 class PromptShown(PrimitiveShown):
@@ -146,13 +170,19 @@ def _facts(listed: Listed) -> dict[str, Any]:
     return {
         "id": listed.id,
         "origin": item.origin,
-        "enabled": stored is None or stored.enabled,
+        "enabled": listed.is_enabled,
         "safety": item.safety,
         "safety_reasons": item.safety_reasons,
-        "declared_safety": None if stored is None else stored.override,
+        "declared_safety": _declared(listed),
         "hides_code": listed.hides_code,
         "definition": _decode(item.definition),
         "handler": _decode(item.handler) if stored is not None and stored.handler else None,
         "created_at": None if stored is None else stored.created_at,
         "updated_at": None if stored is None else stored.updated_at,
     }
+
+
+def _declared(listed: Listed) -> Safety | None:
+    if isinstance(listed.item, Primitive):
+        return listed.item.override
+    return None if listed.override is None else listed.override.wishes.safety

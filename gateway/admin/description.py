@@ -8,7 +8,8 @@ from typing import cast
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from gateway.admin.answers import ImportTried, Problem, SourceChanged
+from gateway.admin.answers import Problem
+from gateway.admin.answers_sources import ImportTried, SourceChanged
 from gateway.admin.endpoints import Route
 from gateway.admin.schemas import NoBody
 

@@ -16,6 +16,7 @@ from gateway.admin.answers_primitives import (
     ToolShown,
 )
 from gateway.admin.endpoints import Endpoint, Route
+from gateway.admin.overrides import update_tool
 from gateway.admin.primitives import (
     Noun,
     check_item,
@@ -28,6 +29,7 @@ from gateway.admin.primitives import (
     update_item,
 )
 from gateway.admin.schemas import Asked, NoBody, NoQuery, PageQuery
+from gateway.admin.schemas_overrides import ToolUpdate
 from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriListQuery, UriQuery
 from gateway.domain.primitives import Family
 
@@ -170,18 +172,7 @@ def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Rou
             problems=_REFUSALS,
             has_tag=True,
         ),
-        Endpoint(
-            method="PATCH",
-            path=path,
-            called=f"update_{noun.one}{suffix}",
-            summary=f"Change a {_words(noun)}, or switch it on or off; what is not sent stays.",
-            handle=partial(update_item, noun),
-            body=PrimitiveUpdate,
-            query=query,
-            answers={200: noun.shown},
-            problems=_REFUSALS,
-            has_tag=True,
-        ),
+        _updates(noun, path, suffix, query),
         Endpoint(
             method="DELETE",
             path=path,
@@ -194,6 +185,35 @@ def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Rou
             problems=frozenset({409}),
             has_tag=True,
         ),
+    )
+
+
+def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
+    if noun.family is Family.TOOL:
+        return Endpoint(
+            method="PATCH",
+            path=path,
+            called="update_tool",
+            summary="Change a tool, or switch it on or off; what is not sent stays. Of an imported tool this is stored"
+            " as an override beside its document.",
+            handle=partial(update_tool, noun),
+            body=ToolUpdate,
+            query=NoQuery,
+            answers={200: noun.shown},
+            problems=_REFUSALS,
+            has_tag=True,
+        )
+    return Endpoint(
+        method="PATCH",
+        path=path,
+        called=f"update_{noun.one}{suffix}",
+        summary=f"Change a {_words(noun)}, or switch it on or off; what is not sent stays.",
+        handle=partial(update_item, noun),
+        body=PrimitiveUpdate,
+        query=query,
+        answers={200: noun.shown},
+        problems=_REFUSALS,
+        has_tag=True,
     )
 
 

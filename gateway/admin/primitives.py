@@ -17,13 +17,13 @@ from gateway.catalog import listing, primitives
 from gateway.catalog.listing import Listed
 from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
-from gateway.catalog.versions import tag_of
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import NotFound
 
 B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
+U = TypeVar("U", bound=PrimitiveUpdate)
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
@@ -64,7 +64,7 @@ async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuer
     made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
     segment = made.name if noun.key == "name" and _PLAIN.issuperset(made.name) else made.id
     location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
-    return replace(_answer(noun, made), status=201, location=location)
+    return replace(show_item(noun, made), status=201, location=location)
 
 
 async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
@@ -75,7 +75,7 @@ async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery
 
 async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
     """One primitive."""
-    return _answer(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
+    return show_item(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
 
 
 async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
@@ -83,7 +83,7 @@ async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -
     return await _update(noun, admin, call, lambda _: _draft(call.body))
 
 
-async def update_item(noun: Noun, admin: Admin, call: Call[PrimitiveUpdate, Q]) -> Answer:
+async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
     """A primitive changed; what is not sent stays."""
     body = call.body
 
@@ -105,6 +105,11 @@ async def delete_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer
     return Answer(status=204)
 
 
+def show_item(noun: Noun, listed: Listed) -> Answer:
+    """One primitive as it is answered."""
+    return Answer(content=noun.show(listed), tag=listed.tag)
+
+
 async def _list(noun: Noun, admin: Admin, tenant: TenantId, query: PageQuery) -> Answer:
     read = partial(listing.page_primitives, tenant, admin.catalog, noun.family)
     shown, cursor = await read_page(admin.cursors, tenant, noun.many, query, read=read, key=_name)
@@ -116,11 +121,7 @@ async def _update(
 ) -> Answer:
     address = Address(family=noun.family, name=_addressed(noun, call))
     update = partial(primitives.update_primitive, call.tenant, admin.catalog, address)
-    return _answer(noun, await update(revise, by=call.by, expected=call.expected))
-
-
-def _answer(noun: Noun, listed: Listed) -> Answer:
-    return Answer(content=noun.show(listed), tag=tag_of(listed.item))
+    return show_item(noun, await update(revise, by=call.by, expected=call.expected))
 
 
 def _addressed(noun: Noun, call: Call[B, Q]) -> str:

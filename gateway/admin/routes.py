@@ -12,6 +12,7 @@ from gateway.admin import (
     credentials,
     doctor,
     keys,
+    overrides,
     policies,
     primitive_routes,
     profiles,
@@ -37,6 +38,7 @@ ROOT = "/admin/v1"
 ENDPOINTS: Sequence[Route] = (
     *tenants.ENDPOINTS,
     *keys.ENDPOINTS,
+    *overrides.ENDPOINTS,
     *sources.ENDPOINTS,
     *primitive_routes.ENDPOINTS,
     *trials.ENDPOINTS,

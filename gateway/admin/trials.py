@@ -29,7 +29,8 @@ async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
     """A tool called."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
-        bound = await registry.tool(name) or await registry.tool(await _name_of(admin, call, Family.TOOL, name))
+        bound = await registry.inner_tool(name)
+        bound = bound or await registry.inner_tool(await _name_of(admin, call, Family.TOOL, name))
         if bound is None:
             raise NotFound("no such tool")
         prepared = _prepare_tool(bound, call.body.arguments)

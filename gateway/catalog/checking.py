@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.code import primitives_for
 from gateway.catalog.composing import index_operations
+from gateway.catalog.levels import tool_levels
 from gateway.catalog.origins import find_origin
 from gateway.catalog.preparing import PreparedPrimitive
 from gateway.catalog.references import CalledTool, PinnedOperation, Reference, Request
@@ -62,6 +63,24 @@ async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, f
         raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")
 
 
+async def refuse_tool_name(tenant: TenantId, catalog: Catalog, db: Db, name: str) -> None:
+    """Nothing, when no tool has the name.
+
+    Raises:
+        NameTaken: one has it, enabled or not, or an override keeps it for an operation that is gone.
+    """
+    owner = await _tool_owner(tenant, db, name)
+    if owner is None and any(
+        (one.family, one.name) == (Family.TOOL, name) for one in await code_of(tenant, catalog, db)
+    ):
+        owner = "code"
+    if owner is None:
+        found = await primitives.get(tenant, db, Family.TOOL, name)
+        owner = "custom" if found is not None and found.name == name else None
+    if owner is not None:
+        raise NameTaken(f"the tool {name} is taken: {owner}", conflicts=[NameConflict(name=name, owner=owner)])
+
+
 async def code_of(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[Primitive]:
     """What code adds to the tenant.
 
@@ -95,12 +114,8 @@ async def _refuse_taken(
 
 async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
     """Whose the name is: `builtin`, `source:NAME` or `custom`; of templates also that of one with the same shape."""
-    if ready.family is Family.TOOL:
-        if ready.name in RESERVED:
-            return "builtin"
-        source = await operations.owner(tenant, db, ready.name)
-        if source is not None:
-            return f"source:{source}"
+    if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, ready.name)) is not None:
+        return owner
     if ready.family is not Family.TEMPLATE:
         found = await primitives.get(tenant, db, ready.family, ready.name)
         return None if found is None or found.id == own or found.name != ready.name else "custom"
@@ -108,6 +123,14 @@ async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: Pri
     shape = shape_of(ready.name)
     same = next((name for name, found in named.items() if found != own and shape_of(name) == shape), None)
     return None if same is None else "custom" if same == ready.name else f"custom:{same}"
+
+
+async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
+    """Whose the name is among the tools that are not the tenant's own: `builtin` or `source:NAME`."""
+    if name in RESERVED:
+        return "builtin"
+    source = await operations.owner(tenant, db, name)
+    return None if source is None else f"source:{source}"
 
 
 class _Known:
@@ -127,7 +150,7 @@ async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) ->
     named = {one.credential for one in references if isinstance(one, Request) and one.credential is not None}
     if called:
         own = await primitives.tool_levels(tenant, db)
-        known.tools = {*await operations.levels(tenant, db, called), *(tool.name for tool in own)}
+        known.tools = {*await tool_levels(tenant, db, called), *(tool.name for tool in own)}
     if pinned:
         names = {one.source for one in pinned}
         known.sources = {name for name in names if await sources.get(tenant, db, name) is not None}

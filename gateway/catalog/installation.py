@@ -121,7 +121,7 @@ def judge_policy() -> Finding:
     levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
     said = f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
     if len(levels) == len(Safety):
-        said = "every level is allow until confirm and approve exist; a tenant's policy can deny levels"
+        said = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
     return _fine("policy", said)
 
 

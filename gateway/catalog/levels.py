@@ -1,13 +1,14 @@
 """The safety levels in force of some primitives, without loading the whole catalog."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gateway.catalog.assessing import OPERATION, TOOL, Levels, called_by, settle_levels
 from gateway.catalog.composing import index_operations, levels_of
+from gateway.catalog.overriding import settle_operations
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
-from gateway.store import operations, primitives
+from gateway.store import aliases, operations, primitives
 from gateway.store.engine import Db
 
 
@@ -25,6 +26,17 @@ async def settle(
     ids = {primitive.id for primitive in found}
     others = [tool for reference, tool in tools.items() if reference in references and tool.id not in ids]
     return settle_levels([*found, *others], imported)[: len(found)]
+
+
+async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mapping[str, Safety]:
+    """The levels in force of the imported tools that can be called by these names, old names among them."""
+    found = dict(await operations.levels(tenant, db, names))
+    others = [name for name in names if name not in found]
+    if not others:
+        return found
+    old = await aliases.leading(tenant, db, others)
+    current = await operations.levels(tenant, db, set(old.values()))
+    return found | {name: current[tool] for name, tool in old.items() if tool in current}
 
 
 def _reachable(found: Iterable[Primitive], tools: Mapping[str, Primitive]) -> frozenset[str]:
@@ -45,9 +57,9 @@ async def _imported(tenant: TenantId, db: Db, references: Iterable[str]) -> Leve
     pairs = [one.removeprefix(OPERATION).partition(":") for one in wanted if one.startswith(OPERATION)]
     found: dict[str, Safety] = {}
     if names:
-        levels = await operations.levels(tenant, db, names)
+        levels = await tool_levels(tenant, db, names)
         found.update({f"{TOOL}{name}": level for name, level in levels.items()})
     if pairs:
         pinned = await operations.find(tenant, db, {pair[0] for pair in pairs}, {pair[2] for pair in pairs})
-        found.update(levels_of(wanted, (), index_operations(pinned)))
+        found.update(levels_of(wanted, {}, index_operations(settle_operations(pinned))))
     return found

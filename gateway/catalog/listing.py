@@ -7,28 +7,38 @@ from gateway.catalog.catalog import Catalog
 from gateway.catalog.checking import code_of
 from gateway.catalog.composing import query_tools
 from gateway.catalog.levels import settle
+from gateway.catalog.overriding import overlay
+from gateway.catalog.versions import tag_of
 from gateway.domain.identifiers import TenantId
+from gateway.domain.overrides import Override
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
+from gateway.openapi.methods import judge_safety
 from gateway.store import operations, primitives, sources
 from gateway.store.engine import Db
+from gateway.store.operations import LoadedOperation
 
 _REASONS = {
     Safety.SAFE: "{} only reads",
     Safety.MODERATE: "{} changes what it is sent to",
     Safety.DANGEROUS: "{} removes what it is sent to",
 }
+_ASKED_FOR = "its document asks for this level"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One primitive: an imported tool, or one of the tenant's own or of code."""
+    """One primitive: an imported tool as it is in force, or one of the tenant's own or of code."""
 
     item: Tool | Primitive
     hides_code: bool = False
     """Whether code registered one of this name, which the tenant's own hides."""
+    override: Override | None = None
+    """What is wanted otherwise of an imported tool."""
+    document: Tool | None = None
+    """The imported tool as its document makes it, where an override says otherwise."""
 
     @property
     def name(self) -> str:
@@ -40,6 +50,24 @@ class Listed:
         """What addresses it whatever it is called."""
         return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
 
+    @property
+    def tag(self) -> str:
+        """Its version as an opaque word."""
+        tag = tag_of(self.item)
+        return tag if self.override is None else f"{tag}.{self.override.id}.{self.override.version}"
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether anybody can have it."""
+        if isinstance(self.item, Primitive):
+            return self.item.enabled
+        return self.override is None or self.override.wishes.enabled is not False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether an override keeps it out of clients' lists."""
+        return self.override is not None and self.override.wishes.hidden is True
+
 
 async def page_primitives(
     tenant: TenantId, catalog: Catalog, family: Family, *, after: str | None, limit: int
@@ -49,15 +77,24 @@ async def page_primitives(
         code = await code_of(tenant, catalog, db)
         own = await primitives.page(tenant, db, family, after=after, limit=limit)
         imported = await operations.page(tenant, db, after=after, limit=limit) if family is Family.TOOL else ()
+        shown_imports = [show_operation(one) for one in imported]
         builtin = [tool for tool in await _builtin(tenant, db, family) if after is None or tool.name > after]
         added = [one for one in code if one.family is family and (after is None or one.name > after)]
-        taken = {*(one.name for one in own), *(tool.name for tool in (*imported, *builtin))}
+        taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in shown_imports)}
         shown = [*own, *(one for one in added if one.name not in taken)]
         settled = await settle(tenant, db, shown, code)
     hidden = {one.name for one in added if one.name in taken}
-    items: list[Tool | Primitive] = [*settled, *builtin, *(_explain(tool) for tool in imported)]
-    listed = [Listed(item=item, hides_code=item.name in hidden) for item in items]
-    return sorted(listed, key=_name)[:limit]
+    items: list[Tool | Primitive] = [*settled, *builtin]
+    listed = [*(Listed(item=item) for item in items), *shown_imports]
+    return [replace(one, hides_code=one.name in hidden) for one in sorted(listed, key=_name)[:limit]]
+
+
+def show_operation(loaded: LoadedOperation) -> Listed:
+    """An imported tool as it is in force, with what its document and its override say."""
+    if loaded.override is None:
+        return Listed(item=_explain(loaded.tool))
+    tool = overlay(loaded.tool, loaded.override.wishes)
+    return Listed(item=_explain(tool), override=loaded.override, document=_explain(loaded.tool))
 
 
 async def get_listed(tenant: TenantId, catalog: Catalog, family: Family, name: str) -> Listed:
@@ -70,27 +107,28 @@ async def get_listed(tenant: TenantId, catalog: Catalog, family: Family, name: s
         code = await code_of(tenant, catalog, db)
         added = [one for one in code if one.family is family]
         found = await _find(tenant, db, family, name, added)
-        if isinstance(found, Primitive):
-            [found] = await settle(tenant, db, [found], code)
-    is_hiding = found.origin is not Origin.CODE and any(one.name == found.name for one in added)
-    return Listed(item=found if isinstance(found, Primitive) else _explain(found), hides_code=is_hiding)
+        if isinstance(found.item, Primitive):
+            [settled] = await settle(tenant, db, [found.item], code)
+            found = replace(found, item=settled)
+    is_hiding = found.item.origin is not Origin.CODE and any(one.name == found.name for one in added)
+    return replace(found, hides_code=is_hiding)
 
 
-async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Sequence[Primitive]) -> Tool | Primitive:
+async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Sequence[Primitive]) -> Listed:
     own = await primitives.get(tenant, db, family, name)
     if own is not None:
-        return own
+        return Listed(item=own)
     if family is Family.TOOL:
-        imported = await operations.get(tenant, db, name)
+        imported = await operations.find_named(tenant, db, name)
         if imported is not None:
-            return imported
+            return show_operation(imported)
         builtin = next((tool for tool in await _builtin(tenant, db, family) if tool.name == name), None)
         if builtin is not None:
-            return builtin
+            return Listed(item=builtin)
     added = next((one for one in code if name in {one.name, one.id}), None)
     if added is None:
         raise NotFound(f"no such {family.replace('_', ' ')}")
-    return added
+    return Listed(item=added)
 
 
 async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
@@ -103,7 +141,8 @@ def _explain(tool: Tool) -> Tool:
     if tool.safety_reasons:
         return tool
     method = tool.identity.partition(" ")[0]
-    return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method),))
+    is_methods = tool.safety is judge_safety(method)
+    return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
 
 
 def _name(listed: Listed) -> str:

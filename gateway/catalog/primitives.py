@@ -159,8 +159,8 @@ async def find_primitive(tenant: TenantId, catalog: Catalog, db: Db, address: Ad
     found = await primitives.get(tenant, db, family, name)
     if found is not None:
         return found
-    if family is Family.TOOL and await operations.get(tenant, db, name) is not None:
-        raise NotYetSupported("imported tools cannot be changed one by one yet; change the document or its options")
+    if family is Family.TOOL and await operations.find_named(tenant, db, name) is not None:
+        raise NotYetSupported("the tool is imported: PATCH says what is wanted otherwise of it, the document the rest")
     if any(one.family is family and name in {one.name, one.id} for one in await code_of(tenant, catalog, db)):
         raise Conflict(f"the {address.words} is registered by code, which alone can change it")
     if family is Family.TOOL and name in RESERVED and await sources.queried(tenant, db):

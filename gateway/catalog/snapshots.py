@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 
 import anyio
@@ -15,7 +16,7 @@ import anyio.to_thread
 import structlog
 
 from gateway.catalog.code import CodeCatalog, primitives_for
-from gateway.catalog.composing import compose
+from gateway.catalog.composing import Renamed, compose
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Policy
 from gateway.domain.primitives import Primitive
@@ -23,8 +24,9 @@ from gateway.domain.profiles import Profile
 from gateway.domain.queries import QueriedSource
 from gateway.domain.tools import Tool
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import operations, policies, primitives, profiles, sources, tenants
+from gateway.store import aliases, operations, policies, primitives, profiles, sources, tenants
 from gateway.store.engine import Store
+from gateway.store.silence import PROMPT_S
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +60,10 @@ class Snapshot:
 
     queried: tuple[QueriedSource, ...] = ()
     """The sources that the query tools show, sorted by name."""
+    unlisted: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    """Imported tools by name that handlers may call and clients may not."""
+    renamed: Mapping[str, Renamed] = field(default_factory=dict[str, Renamed])
+    """Imported tools by names that they had."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -67,6 +73,11 @@ class Snapshot:
     def operation(self, source: str, key: str) -> Tool | None:
         """The operation of a source by its operationId, its `METHOD path` or its tool name."""
         return self.operations.get(source, {}).get(key)
+
+    def called(self, old: str) -> Tool | None:
+        """The imported tool that had this name, while it can still be called by it."""
+        found = self.renamed.get(old)
+        return None if found is None or found.until <= datetime.now(UTC) else found.tool
 
 
 @dataclass(slots=True)
@@ -126,7 +137,7 @@ class Snapshots:
             NotFound: the tenant is gone.
             Unavailable: the database cannot be asked.
         """
-        async with self._store.transaction(tenant) as db:
+        async with self._store.transaction(tenant, within_s=PROMPT_S) as db:
             revision = await tenants.revision(tenant, db)
         if revision is None:
             self.forget(tenant)
@@ -165,7 +176,7 @@ class Snapshots:
 
     async def _load(self, tenant: TenantId, known: Snapshot | None) -> Snapshot:
         code = self._generation  # before what it stands for: what is registered meanwhile is loaded again
-        async with self._store.reading(tenant) as db:
+        async with self._store.reading(tenant, within_s=PROMPT_S if known else None) as db:
             revision = await tenants.revision(tenant, db)
             if revision is None:
                 raise NotFound("no such tenant")
@@ -177,9 +188,11 @@ class Snapshots:
             own = await primitives.load(tenant, db)
             selections = await profiles.load(tenant, db)
             queried = await sources.queried(tenant, db)
+            old_names = await aliases.living(tenant, db)
         slug = "" if found is None else found.slug
         added = primitives_for(self._code, slug)
-        composed = await anyio.to_thread.run_sync(partial(compose, imported, own, added, with_queries=bool(queried)))
+        composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names)
+        composed = await anyio.to_thread.run_sync(composing)
         for primitive in composed.hidden:
             log.warning("code_primitive_hidden", tenant_id=tenant, family=primitive.family, name=primitive.name)
         self.loaded += 1
@@ -199,6 +212,8 @@ class Snapshots:
             http_origins=None if policy.http_origins is None else frozenset(policy.http_origins),
             operations=composed.operations,
             queried=tuple(queried),
+            unlisted=composed.unlisted,
+            renamed=composed.renamed,
         )
 
     @property

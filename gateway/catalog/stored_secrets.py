@@ -1,4 +1,7 @@
-"""Where calls read credentials, those of sources and named ones: opened once, kept until the catalog moves."""
+"""Where calls read credentials, those of sources and named ones: opened once, kept until the catalog moves.
+
+While the database is away, what was read within the last minute goes on, as snapshots do.
+"""
 
 import time
 from collections import OrderedDict
@@ -6,11 +9,14 @@ from collections.abc import Mapping
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.requests import Credential, NamedCredential
+from gateway.errors import DatabaseUnavailable
 from gateway.store import credentials, secrets
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
+from gateway.store.silence import PROMPT_S
 
-_KEPT_S = 15.0
+_FRESH_S = 15.0
+_KEPT_S = 60.0
 
 
 class StoredSecrets:
@@ -32,13 +38,19 @@ class StoredSecrets:
             DatabaseUnavailable: they cannot be read now.
         """
         found = self._opened.get((tenant, source))
-        if found is not None and found[0] > time.monotonic():
+        if found is not None and _age(found) < _FRESH_S:
             return found[1]
-        changes = self._changes
-        async with self._store.transaction(tenant) as db:
-            opened = await secrets.load(tenant, db, self._sealer, source)
+        changes, asked_at = self._changes, time.monotonic()
+        try:
+            async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
+                opened = await secrets.load(tenant, db, self._sealer, source)
+        except DatabaseUnavailable:
+            kept = self._opened.get((tenant, source))  # it may have been forgotten meanwhile
+            if kept is None or _age(kept) > _KEPT_S:
+                raise
+            return kept[1]
         if changes == self._changes:  # nothing was forgotten while they were being read
-            self._opened[tenant, source] = (time.monotonic() + _KEPT_S, opened)
+            self._opened[tenant, source] = (asked_at, opened)
             if len(self._opened) > self._capacity:
                 self._opened.popitem(last=False)
         return opened
@@ -51,13 +63,19 @@ class StoredSecrets:
             DatabaseUnavailable: it cannot be read now.
         """
         found = self._named.get((tenant, name))
-        if found is not None and found[0] > time.monotonic():
+        if found is not None and _age(found) < _FRESH_S:
             return found[1]
-        changes = self._changes
-        async with self._store.transaction(tenant) as db:
-            opened = await credentials.open_named(tenant, db, self._sealer, name)
+        changes, asked_at = self._changes, time.monotonic()
+        try:
+            async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
+                opened = await credentials.open_named(tenant, db, self._sealer, name)
+        except DatabaseUnavailable:
+            kept = self._named.get((tenant, name))  # it may have been forgotten meanwhile
+            if kept is None or _age(kept) > _KEPT_S:
+                raise
+            return kept[1]
         if changes == self._changes:  # nothing was forgotten while it was being read
-            self._named[tenant, name] = (time.monotonic() + _KEPT_S, opened)
+            self._named[tenant, name] = (asked_at, opened)
             if len(self._named) > self._capacity:
                 self._named.popitem(last=False)
         return opened
@@ -75,3 +93,12 @@ class StoredSecrets:
         self._changes += 1
         self._opened.clear()
         self._named.clear()
+
+
+def _age(read: tuple[float, object]) -> float:
+    return time.monotonic() - read[0]
+
+
+def _hurry(kept: tuple[float, object] | None) -> float | None:
+    """How long to wait for PostgreSQL; for whoever has nothing to go on with, as long as it takes."""
+    return PROMPT_S if kept is not None and _age(kept) <= _KEPT_S else None

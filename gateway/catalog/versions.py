@@ -43,6 +43,15 @@ def check_version(thing: Versioned, expected: Expected) -> None:
     Raises:
         PreconditionFailed: it is another one.
     """
-    if expected is None or ANY in expected or tag_of(thing) in expected:
+    check_tag(tag_of(thing), expected)
+
+
+def check_tag(tag: str, expected: Expected) -> None:
+    """Nothing, when this tag is one that the change was meant for.
+
+    Raises:
+        PreconditionFailed: it is another one.
+    """
+    if expected is None or ANY in expected or tag in expected:
         return
     raise PreconditionFailed("the object has changed since; read it again")

@@ -7,9 +7,11 @@ from gateway.cli.calling import render_result
 from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.exits import Exit
 from gateway.cli.fields import JsonObject, as_object, pick
+from gateway.cli.overrides import set_tool
 from gateway.cli.primitives import TOOLS, find_place, make_group, render_trial
 
 tool = make_group(TOOLS)
+tool.add_command(set_tool)
 
 
 @tool.command("try")

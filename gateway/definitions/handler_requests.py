@@ -36,7 +36,7 @@ def read_request(form: Form) -> HttpSpec | None:
     headers = tuple(_headers(form))
     body = read_tree(form, "body")
     credential = form.text("credential", longest=_LONGEST_NAME)
-    result = _result(form)
+    result = read_result(form)
     timeout_s = form.number("timeout_s", least=SHORTEST_WAIT_S, most=LONGEST_WAIT_S)
     if url is None:
         return None
@@ -65,6 +65,17 @@ def read_url(form: Form, name: str) -> UrlTemplate | None:
     except (HandlerInvalid, TemplateInvalid) as wrong:
         form.faults.take(wrong, form.at(name))
         return None
+
+
+def read_result(form: Form) -> ResultSpec:
+    """How a JSON answer is cut."""
+    result = form.form("result", RESULT_FIELDS)
+    if result is None:
+        return ResultSpec()
+    pointer = result.text("pointer", longest=LONGEST, is_blank_allowed=True)
+    if pointer is not None and not is_pointer(pointer):
+        result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
+    return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
 
 
 def _headers(form: Form) -> list[tuple[str, Template]]:
@@ -102,16 +113,6 @@ def _objection(name: str) -> str | None:
     if lower in FRAMING or lower in PRIVATE or lower.startswith(PRIVATE_PREFIXES):
         return "is a header that only the gateway sets"
     return None
-
-
-def _result(form: Form) -> ResultSpec:
-    result = form.form("result", RESULT_FIELDS)
-    if result is None:
-        return ResultSpec()
-    pointer = result.text("pointer", longest=LONGEST, is_blank_allowed=True)
-    if pointer is not None and not is_pointer(pointer):
-        result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
-    return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
 
 
 def _paths(form: Form, name: str) -> tuple[str, ...]:

@@ -63,6 +63,10 @@ class AuditFilter:
     until: datetime | None = None
 
 
+SIGNERS = "heads:"
+"""What the names of chains of signatures begin with: they say where the other chains stood."""
+
+
 class ChainFaultKind(StrEnum):
     """What is wrong with a chain of the trail."""
 
@@ -98,5 +102,10 @@ class Chain:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every entry follows from the one before."""
+        """Whether every entry follows from the one before, and none that was signed for is missing at the end."""
         return self.fault is None
+
+    @property
+    def is_of_signatures(self) -> bool:
+        """Whether it is no part of the trail, but says where the trail's chains stood."""
+        return self.writer.startswith(SIGNERS)

@@ -14,6 +14,7 @@ ProfileId = NewType("ProfileId", str)
 CredentialId = NewType("CredentialId", str)
 WebhookId = NewType("WebhookId", str)
 WatchId = NewType("WatchId", str)
+OverrideId = NewType("OverrideId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 20
@@ -63,3 +64,7 @@ def new_webhook_id() -> WebhookId:
 
 def new_watch_id() -> WatchId:
     return WatchId(mint("wat"))
+
+
+def new_override_id() -> OverrideId:
+    return OverrideId(mint("ovr"))

@@ -16,7 +16,7 @@ class UpstreamRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamAnswer:
-    """What the upstream said: status, content type as sent, the body inflated and whole."""
+    """What the upstream said: status, content type as sent, the body inflated."""
 
     status: int
     content_type: str
@@ -24,6 +24,8 @@ class UpstreamAnswer:
     retry_after: str | None = None
     location: str | None = None
     """Where a redirect points; it is never followed."""
+    cut: str | None = None
+    """What is missing of a stream that went on; None where the body is whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

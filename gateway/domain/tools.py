@@ -41,3 +41,7 @@ class Tool:
     handler: bytes = b""
     tags: tuple[str, ...] = ()
     """Tags of the operation; profiles select by them."""
+    pinned: bytes = b""
+    """Arguments that an override fixes, as a JSON object; they are not part of the definition."""
+    result: bytes = b""
+    """How an override wants JSON answers cut, as a JSON object."""

@@ -28,6 +28,7 @@ from gateway.handlers.filling import StaticWork, TemplateWork
 from gateway.handlers.forms import Form
 from gateway.handlers.http import HttpHandler
 from gateway.handlers.operations import OperationHandler
+from gateway.handlers.overridden import OverriddenHandler
 from gateway.handlers.pinned import PinnedHandler
 from gateway.handlers.port import Completer, Handler, SecretReader, ToolHandler
 from gateway.handlers.python import CodeWork
@@ -118,7 +119,8 @@ class Kinds:
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
         """What runs an imported operation."""
-        return OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
+        handler = OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
+        return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
 
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
         """What runs a tool of the gateway's own, and whether it may ask the client something."""

@@ -57,11 +57,11 @@ class OperationHandler:
         if request is None:
             raise TypeError("an operation is prepared as one request")
         if not self._plan.security:
-            return await self._upstream.send(request, tenant=self._tenant)
+            return await self._upstream.listen(request, tenant=self._tenant)
         stored = await self._secrets.credentials(self._tenant, self._source)
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
-        answer = await self._upstream.send(apply(request, self._plan.security, stored), tenant=self._tenant)
+        answer = await self._upstream.listen(apply(request, self._plan.security, stored), tenant=self._tenant)
         return blank(answer, stored.values())
 
     async def _run_with_tokens(
@@ -79,7 +79,7 @@ class OperationHandler:
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
     ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
         sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
-        return sent, await self._upstream.send(apply(request, self._plan.security, sent), tenant=self._tenant)
+        return sent, await self._upstream.listen(apply(request, self._plan.security, sent), tenant=self._tenant)
 
 
 def _optional_arguments(plan: RequestPlan) -> list[str]:

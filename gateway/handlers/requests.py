@@ -96,7 +96,7 @@ class Requester:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
         if named is not None:
             answer = blank(answer, (named.credential,))
-        return answer if answer.status >= _FIRST_ERROR else _cut(answer, self._spec.result)
+        return answer if answer.status >= _FIRST_ERROR else cut_answer(answer, self._spec.result)
 
     async def _credential(self, url: str) -> NamedCredential | None:
         name = self._spec.credential
@@ -108,6 +108,27 @@ class Requester:
         if not is_among(url, named.origins):
             raise CredentialMissing(f"The credential {name!r} was not stored for this handler's origin.")
         return named
+
+
+def cut_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
+    """The answer with its JSON cut as declared.
+
+    Raises:
+        HandlerFailed: it is not what can be cut so.
+    """
+    if spec.pointer is None and not spec.keep and not spec.drop:
+        return answer
+    value = read_json(answer)
+    if spec.pointer is not None:
+        value = point(value, spec.pointer)
+    if spec.keep:
+        value = keep(value, spec.keep)
+    if spec.drop:
+        value = drop(value, spec.drop)
+    try:
+        return replace(answer, body=msgspec.json.encode(value), content_type=JSON)
+    except (TypeError, ValueError, RecursionError):
+        raise HandlerFailed("the upstream's answer cannot be written as JSON") from None
 
 
 def _header(name: str, value: str) -> str:
@@ -136,19 +157,3 @@ def _body(value: object) -> tuple[bytes, str]:
         return msgspec.json.encode(value), JSON
     except (TypeError, ValueError, RecursionError):
         raise TemplateFailed("the body cannot be written as JSON") from None
-
-
-def _cut(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
-    if spec.pointer is None and not spec.keep and not spec.drop:
-        return answer
-    value = read_json(answer)
-    if spec.pointer is not None:
-        value = point(value, spec.pointer)
-    if spec.keep:
-        value = keep(value, spec.keep)
-    if spec.drop:
-        value = drop(value, spec.drop)
-    try:
-        return replace(answer, body=msgspec.json.encode(value), content_type=JSON)
-    except (TypeError, ValueError, RecursionError):
-        raise HandlerFailed("the upstream's answer cannot be written as JSON") from None

@@ -48,7 +48,7 @@ class View:
     def mirrored_schema(self, name: str) -> dict[str, Any] | None:
         """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
         if name not in self._mirrored:
-            tool = self.snapshot.by_name.get(name)
+            tool = self.snapshot.by_name.get(name) or self.snapshot.called(name)
             if tool is None:
                 return None
             mirrors = b'"x-mcp-header"' in tool.definition

@@ -35,9 +35,16 @@ class Registry:
         return self.view.shown(self.profile)
 
     async def tool(self, name: str) -> BoundTool | None:
-        """The tool of this name, ready to be called; None when there is none."""
-        found = self.shown.tools.by_name.get(name)
+        """The tool of this name, or that had it until lately, ready to be called; None when there is none."""
+        shown = self.shown
+        found = shown.tools.by_name.get(name) or shown.renamed(name)
         return None if found is None else await self.view.bindings.tools.get(found)
+
+    async def inner_tool(self, name: str) -> BoundTool | None:
+        """The same for a handler, which may also call what an override hides from clients."""
+        shown = self.shown
+        found = shown.tools.by_name.get(name) or shown.unlisted(name)
+        return await self.tool(name) if found is None else await self.view.bindings.tools.get(found)
 
     def queried(self) -> Sequence[Queried]:
         """What the query tools may speak of: their sources, with the operations that the profile shows."""

@@ -58,6 +58,18 @@ class Shown:
             one.definition == another.definition for one, another in zip(mine, theirs, strict=True)
         )
 
+    def renamed(self, old: str) -> Tool | None:
+        """The tool that had this name, where it is shown and can still be called by it."""
+        found = self._snapshot.called(old)
+        return None if found is None else self.tools.by_name.get(found.name)
+
+    def unlisted(self, name: str) -> Tool | None:
+        """The tool of this name, or that had it, that an override hides and the selection has."""
+        found = self._snapshot.unlisted.get(name) or self._snapshot.called(name)
+        if found is None or found.name not in self._snapshot.unlisted:
+            return None
+        return found if self._selection is None or self._selection(found) else None
+
     def templates_for(self, uri: str) -> Iterator[Primitive]:
         """The resource templates that this URI fits, in order."""
         return (route.primitive for route in self._routes if route.fits(uri))

@@ -1,26 +1,43 @@
-"""The operations of a tenant's sources: what becomes its tools, and whose each tool name is."""
+"""The operations of a tenant's sources: what becomes its tools, and whose each tool name is.
+
+A tool's name here is the one in force; its definition is the document's, name included, whatever an override says.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select
+import msgspec
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
+from gateway.domain.overrides import Override
 from gateway.domain.policy import Safety
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tools import Origin, Tool
-from gateway.store.tables import operations, primitives, sources
+from gateway.errors import NotFound
+from gateway.store.overrides import read_override
+from gateway.store.tables import operations, overrides, primitives, sources
+
+_OVERRIDE = "override_"
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+_decode_name = msgspec.json.Decoder(_Named).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedOperation:
-    """An operation as a tool, whether clients see that tool, and the operationId of its document."""
+    """An operation as the tool its document makes, whether its source lists tools, and what is wanted otherwise."""
 
     tool: Tool
     operation_id: str | None
     is_listed: bool
+    override: Override | None = None
 
 
 async def insert_all(tenant: TenantId, db: AsyncSession, added: Sequence[StoredOperation]) -> None:
@@ -48,17 +65,42 @@ async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
     return {**owners, **{str(name): "custom" for name in (await db.execute(own)).scalars()}}
 
 
-async def known_names(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, str]:
-    """The tool name of each operation of a source, by the operation's identity."""
+async def names_of(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, str]:
+    """The name in force of each operation's tool of a source, by the operation's identity."""
     wanted = select(operations.c.identity, operations.c.tool)
     rows = await db.execute(wanted.where(_is_of(tenant), operations.c.source_id == source))
     return {str(identity): str(tool) for identity, tool in rows}
 
 
-async def tools(tenant: TenantId, db: AsyncSession) -> Sequence[Tool]:
-    """All imported tools of the tenant, sorted by name; a source that is only queried shows none."""
-    rows = await db.execute(_selected(tenant).where(_is_listed()).order_by(operations.c.tool))
-    return [_tool(row) for row in rows.mappings()]
+async def known_names(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, str]:
+    """The name that each operation of a source had by its document, by the operation's identity."""
+    columns = operations.c
+    defined = case((overrides.c.name.is_not(None), columns.definition))  # only where it says another name
+    wanted = select(columns.identity, columns.tool, defined).select_from(
+        operations.outerjoin(overrides, _of_operation())
+    )
+    rows = await db.execute(wanted.where(_is_of(tenant), columns.source_id == source))
+    return {
+        str(identity): document_name(definition) if definition else str(tool) for identity, tool, definition in rows
+    }
+
+
+async def rename(tenant: TenantId, db: AsyncSession, operation: OperationId, tool: str) -> None:
+    """Give an operation's tool another name.
+
+    Raises:
+        NotFound: the tenant has no such operation.
+        NameTaken: another imported tool of the tenant has the name.
+    """
+    is_it = (_is_of(tenant), operations.c.id == operation)
+    renamed = update(operations).where(*is_it).values(tool=tool).returning(operations.c.id)
+    if (await db.execute(renamed)).one_or_none() is None:
+        raise NotFound("There is no such operation.")
+
+
+def document_name(definition: bytes) -> str:
+    """What the document calls a tool."""
+    return _decode_name(definition).name
 
 
 async def load(tenant: TenantId, db: AsyncSession) -> Sequence[LoadedOperation]:
@@ -77,10 +119,23 @@ async def find(
     return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
 
 
+async def find_named(tenant: TenantId, db: AsyncSession, name_or_id: str) -> LoadedOperation | None:
+    """The operation whose tool has this name, or that has this id, listed or not; an id wins."""
+    is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
+    wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return _loaded(row) if row else None
+
+
 async def owner(tenant: TenantId, db: AsyncSession, tool: str) -> str | None:
-    """The name of the source whose operation has this tool name, listed or not; None when none has."""
+    """The name of the source whose operation has this tool name, listed or not; None when none has.
+
+    A name that an override wants for an operation that is gone is its source's too.
+    """
     wanted = select(sources.c.name).join_from(operations, sources, _of_source())
-    return (await db.execute(wanted.where(_is_of(tenant), operations.c.tool == tool))).scalar_one_or_none()
+    kept = select(sources.c.name).where(sources.c.tenant_id == tenant).join(overrides, _is_overridden())
+    known = wanted.where(_is_of(tenant), operations.c.tool == tool).union_all(kept.where(overrides.c.name == tool))
+    return (await db.execute(known.limit(1))).scalar_one_or_none()
 
 
 async def count(tenant: TenantId, db: AsyncSession) -> int:
@@ -88,26 +143,23 @@ async def count(tenant: TenantId, db: AsyncSession) -> int:
     return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Tool]:
-    """The imported tools whose names follow `after`, in their order."""
+async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[LoadedOperation]:
+    """The operations of sources that list tools whose names follow `after`, in their order."""
     wanted = _selected(tenant).where(_is_listed()).order_by(operations.c.tool).limit(limit)
     rows = await db.execute(wanted.where(operations.c.tool > after) if after is not None else wanted)
-    return [_tool(row) for row in rows.mappings()]
-
-
-async def get(tenant: TenantId, db: AsyncSession, tool: str) -> Tool | None:
-    """The imported tool of this name or operation's id."""
-    is_it = or_(operations.c.tool == tool, operations.c.id == tool)
-    wanted = _selected(tenant).where(_is_listed(), is_it).order_by((operations.c.id == tool).desc()).limit(1)
-    row = (await db.execute(wanted)).mappings().one_or_none()
-    return _tool(row) if row else None
+    return [_loaded(row) for row in rows.mappings()]
 
 
 async def levels(tenant: TenantId, db: AsyncSession, named: Collection[str]) -> Mapping[str, Safety]:
-    """The safety levels of the imported tools of these names."""
-    wanted = select(operations.c.tool, operations.c.safety).join_from(operations, sources, _of_source())
-    rows = await db.execute(wanted.where(_is_of(tenant), _is_listed(), operations.c.tool.in_(named)))
-    return {str(tool): Safety(level) for tool, level in rows}
+    """The safety levels in force of the imported tools of these names."""
+    wanted = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
+    found = [_loaded(row) for row in (await db.execute(wanted)).mappings()]
+    return {one.tool.name: _level(one) for one in found}
+
+
+def _level(loaded: LoadedOperation) -> Safety:
+    wished = None if loaded.override is None else loaded.override.wishes.safety
+    return wished or loaded.tool.safety
 
 
 def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:
@@ -125,10 +177,28 @@ def _selected(tenant: TenantId) -> Select[*tuple[object, ...]]:
             columns.tags,
             sources.c.name.label("source_name"),
             sources.c.expose,
+            *(column.label(f"{_OVERRIDE}{column.name}") for column in _overriding()),
         )
-        .join_from(operations, sources, _of_source())
+        .select_from(operations.join(sources, _of_source()).outerjoin(overrides, _of_operation()))
         .where(_is_of(tenant))
     )
+
+
+def _overriding() -> Sequence[ColumnElement[object]]:
+    known = overrides.c
+    return [known.id, known.name, known.body, known.version, known.created_at, known.updated_at]
+
+
+def _of_operation() -> ColumnElement[bool]:
+    return and_(
+        overrides.c.tenant_id == operations.c.tenant_id,
+        overrides.c.source_id == operations.c.source_id,
+        overrides.c.identity == operations.c.identity,
+    )
+
+
+def _is_overridden() -> ColumnElement[bool]:
+    return and_(overrides.c.tenant_id == sources.c.tenant_id, overrides.c.source_id == sources.c.id)
 
 
 def _is_listed() -> ColumnElement[bool]:
@@ -160,7 +230,8 @@ def _values(tenant: TenantId, operation: StoredOperation) -> dict[str, object]:
 
 def _loaded(row: RowMapping) -> LoadedOperation:
     is_listed = row["expose"] != Exposure.QUERY.value
-    return LoadedOperation(tool=_tool(row), operation_id=row["operation_id"], is_listed=is_listed)
+    override = None if row[f"{_OVERRIDE}id"] is None else read_override(row, _OVERRIDE)
+    return LoadedOperation(tool=_tool(row), operation_id=row["operation_id"], is_listed=is_listed, override=override)
 
 
 def _tool(row: RowMapping) -> Tool:

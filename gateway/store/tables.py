@@ -4,6 +4,7 @@ A test compares the two, so a column that is missing here or there is found.
 """
 
 from sqlalchemy import ARRAY, BigInteger, Boolean, Column, DateTime, Double, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData()
 
@@ -50,6 +51,9 @@ sources = Table(
     Column("version", BigInteger, nullable=False),
     Column("created_at", _moment, nullable=False),
     Column("updated_at", _moment, nullable=False),
+    Column("include", JSONB, nullable=False),
+    Column("exclude", JSONB, nullable=False),
+    Column("output_schemas", Boolean, nullable=False),
 )
 
 source_versions = Table(
@@ -77,6 +81,30 @@ operations = Table(
     Column("plan", LargeBinary, nullable=False),
     Column("safety", Text, nullable=False),
     Column("tags", ARRAY(Text), nullable=False),
+)
+
+overrides = Table(
+    "overrides",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("source_id", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("name", Text),
+    Column("body", LargeBinary, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", _moment, nullable=False),
+    Column("updated_at", _moment, nullable=False),
+)
+
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("source_id", Text, nullable=False),
+    Column("identity", Text, nullable=False),
+    Column("expires_at", _moment, nullable=False),
 )
 
 primitives = Table(
@@ -229,5 +257,17 @@ audit_entries = Table(
     Column("duration_us", BigInteger, nullable=False),
     Column("result_bytes", BigInteger, nullable=False),
     Column("detail", Text, nullable=False),
+    Column("mac", LargeBinary, nullable=False),
+)
+
+audit_heads = Table(
+    "audit_heads",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("signer", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("writer", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("head", LargeBinary, nullable=False),
     Column("mac", LargeBinary, nullable=False),
 )

@@ -104,10 +104,11 @@ class Two:
         method, path = route
         owner = {"missing": "none", "a": "pets"}.get(target, "zoo")
         noun = path.split("/")[3] if path.count("/") > 2 else ""
+        called = "chosen" if path.endswith("/override") else "own"
         asked = path.format(
             t=slug,
             id=self.ids.get((noun, target), "key_00000000000000000000"),
-            name=f"{owner}_own" if noun in NOUNS else owner,
+            name=f"{owner}_{called}" if noun in NOUNS else owner,
         )
         by_uri = route in NAMED_BY_URI and not path.endswith("/updated")
         params = {"uri": _uri(noun, owner)} if by_uri else {}
@@ -133,6 +134,9 @@ async def two(database_url: str, redis_url: str) -> AsyncGenerator[Two]:
             made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
             ids["keys", slug] = made.json()["id"]
             await gateway.import_document(slug, pets(URL), name=source, prefix=source)
+            tool = f"/tenants/{slug}/tools/{source}_get_pet"
+            overridden = await gateway.admin.patch(tool, json={"name": f"{source}_chosen"})
+            ids["sources", slug] = overridden.json()["override"]["id"]
             await add(gateway, slug, "profiles", {"name": source})
             await add(gateway, slug, "credentials", {"name": source, **SECRET})
             await add(gateway, slug, "webhooks", {"name": source})

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.documents import many
-from tests.support.gateway import RunningGateway
+from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestDatabase, execute
-from tests.support.upstream import RecordingUpstream
+from tests.support.upstream import RecordingUpstream, recording_upstream
 
 _CALLS = "writer <> 'catalog'"
 _VERIFY = "/tenants/acme/audit/verify"
@@ -111,6 +111,29 @@ async def test_a_trail_of_several_parts_is_verified_to_its_end(acme: RunningGate
     assert whole["ok"] is True
     assert whole["entries"] >= 525
     assert [chain["fault"]["number"] for chain in result["writers"] if chain["fault"]] == [last]
+
+
+async def test_calls_that_were_cut_off_are_missed(database: TestDatabase, redis_url: str) -> None:
+    """Ours: what a replica wrote last is signed when it ends, and no earlier result is needed (SAF-4)."""
+    async with recording_upstream() as upstream:
+        allowed = [upstream.authority]
+        async with running_gateway(database.app_url, redis_url, egress_allow=allowed) as first:
+            await first.create_tenant("acme")
+            await first.import_document("acme", many(upstream.url, 1))
+            key = await first.create_key("acme")
+            for _ in range(3):
+                (await first.rpc("acme", key, "tools/call", {"name": "op_0000", "arguments": {}})).raise_for_status()
+    async with running_gateway(database.app_url, redis_url) as gateway:
+        whole = await _verified(gateway)
+        await execute(database.superuser_url, f"delete from audit_entries where {_CALLS} and seq >= 3")
+        cut = await _verified(gateway)
+
+    signers = [chain for chain in whole["writers"] if chain["writer"].startswith("heads:")]
+    assert whole["ok"] is True
+    assert [(chain["entries"], chain["ok"]) for chain in signers] == [(2, True)]
+    assert whole["entries"] == sum(chain["entries"] for chain in whole["writers"]) - 2
+    assert cut["ok"] is False
+    assert [chain["fault"]["kind"] for chain in cut["writers"] if not chain["ok"]] == ["shortened"]
 
 
 async def test_who_may_verify(acme: RunningGateway) -> None:

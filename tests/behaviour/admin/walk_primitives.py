@@ -84,9 +84,28 @@ async def _walk_tools(walk: Walk, upstream: RecordingUpstream) -> None:
     await walk.ask("DELETE", f"{path}/say", 204)
     await walk.ask("DELETE", f"{path}/say", 404)
     imported = next(one for one in (await walk.ask("GET", path, 200)).json()["items"] if one["origin"] == "source")
-    await walk.ask("PATCH", f"{path}/{imported['name']}", 422, json={"enabled": False})
     await walk.ask("DELETE", f"{path}/{imported['name']}", 409)
+    await _walk_overrides(walk, f"{path}/{imported['name']}", f"{ACME}/sources/{imported['source']}/overrides")
     await _walk_a_fetching_tool(walk, upstream)
+
+
+async def _walk_overrides(walk: Walk, tool_path: str, path: str) -> None:
+    changed = await walk.ask("PATCH", tool_path, 200, json={"title": "Other", "hidden": True, "enabled": False})
+    assert (changed.json()["enabled"], changed.json()["hidden"]) == (False, True)
+    await walk.ask("PATCH", tool_path, 412, json={"title": "New"}, headers={"if-match": '"opr_x.1"'})
+    await walk.ask("PATCH", tool_path, 422, json={"pinned": {"none": 1}})
+    await walk.ask("PATCH", tool_path, 400, json={"handler": {"kind": "static"}})
+    await walk.ask("PATCH", tool_path, 409, json={"name": "call_endpoint"})
+    [kept] = (await walk.ask("GET", path, 200)).json()["items"]
+    assert kept == changed.json()["override"] | {"tool": changed.json()["name"]}
+    shown = await walk.ask("GET", f"{path}/{kept['id']}", 200)
+    assert shown.json() == kept
+    await walk.ask("DELETE", f"{path}/{kept['id']}", 412, headers={"if-match": '"ovr_x.1"'})
+    await walk.ask("DELETE", f"{path}/{kept['id']}", 204)
+    await walk.ask("GET", f"{path}/{kept['id']}", 404)
+    await walk.ask("PATCH", tool_path, 200, json={"title": "Again"})
+    await walk.ask("DELETE", f"{tool_path}/override", 204)
+    await walk.ask("DELETE", f"{tool_path}/override", 404)
 
 
 async def _walk_a_fetching_tool(walk: Walk, upstream: RecordingUpstream) -> None:

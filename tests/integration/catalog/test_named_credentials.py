@@ -1,5 +1,6 @@
 """Named credentials and profiles in the catalog: whole or not at all, and never gone while they are used."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +15,22 @@ from gateway.catalog.primitives import Address
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.domain.audit import AuditFilter
 from gateway.domain.credentials import Place
-from gateway.domain.identifiers import new_profile_id
+from gateway.domain.identifiers import SourceId, new_profile_id
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.principals import Operator
 from gateway.domain.profiles import Profile, Rule
-from gateway.errors import Conflict, InvalidBody, NameTaken, NotFound, PreconditionFailed, ReferenceMissing
+from gateway.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    InvalidBody,
+    NameTaken,
+    NotFound,
+    PreconditionFailed,
+    ReferenceMissing,
+)
+from gateway.store.engine import Store
 from tests.integration.catalog.conftest import Changes
 from tests.support.primitives import static_tool, tool
 
@@ -50,6 +60,31 @@ async def test_a_credential_is_for_calls_and_for_no_answer(changes: Changes) -> 
     assert found is not None
     assert (found.credential.value, found.origins, found.field) == ("s3cr3t-canary", (ORIGIN,), "Authorization")
     assert await _secrets(changes).named(tenant, "none") is None
+
+
+async def test_a_credential_goes_on_for_a_minute_without_a_database(
+    changes: Changes, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: calls that only read go on with what they had when the database went away, then no longer (SRV-4)."""
+    tenant, catalog, now = changes.tenant.id, changes.catalog, time.monotonic
+    await credentials.create_credential(tenant, catalog, BEARER, by=BY)
+    async with Store(database_url) as store:
+        secrets = StoredSecrets(store, catalog.sealer)
+        kept = await secrets.named(tenant, "token")
+        none = await secrets.credentials(tenant, SourceId("src_none"))
+    assert kept is not None  # from here on the store is closed, as good as away
+
+    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 40)
+    assert await secrets.named(tenant, "token") == kept
+    assert await secrets.credentials(tenant, SourceId("src_none")) == none
+    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 61)
+    for wanted in (secrets.named(tenant, "token"), secrets.credentials(tenant, SourceId("src_none"))):
+        with pytest.raises(DatabaseUnavailable):
+            await wanted
+    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 40)
+    secrets.forget(tenant)
+    with pytest.raises(DatabaseUnavailable):
+        await secrets.named(tenant, "token")
 
 
 async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> None:

@@ -1,14 +1,19 @@
 """What a tenant's clients can have, put together from what is stored and what code adds."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.code import CodePrimitive, primitives_for
-from gateway.catalog.composing import compose, index_operations
-from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
-from gateway.domain.policy import Safety
+from gateway.catalog.composing import Renamed, compose, index_operations
+from gateway.catalog.snapshots import Snapshot
+from gateway.domain.identifiers import OperationId, OverrideId, PrimitiveId, SourceId, TenantId
+from gateway.domain.overrides import Alias, Override, Wishes
+from gateway.domain.policy import Policy, Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Origin, Tool
 from gateway.store.operations import LoadedOperation
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class _Code:
@@ -30,7 +35,7 @@ def _operation(
 ) -> LoadedOperation:
     tool = Tool(
         name=name,
-        definition=b"{}",
+        definition=b'{"inputSchema":{}}',
         safety=Safety.SAFE if method == "GET" else Safety.DANGEROUS,
         safety_reasons=(),
         origin=Origin.SOURCE,
@@ -40,6 +45,23 @@ def _operation(
         identity=f"{method} /{name}",
     )
     return LoadedOperation(tool=tool, operation_id=operation_id, is_listed=is_listed)
+
+
+def _override(operation: LoadedOperation, wishes: Wishes) -> LoadedOperation:
+    tool = operation.tool
+    override = Override(
+        id=OverrideId(f"ovr_{tool.name}"),
+        source=tool.source,
+        identity=tool.identity,
+        wishes=wishes,
+        created_at=_NOW,
+        updated_at=_NOW,
+    )
+    return replace(operation, override=override)
+
+
+def _alias(name: str, identity: str) -> Alias:
+    return Alias(name=name, source=SourceId("src_1"), identity=identity, expires_at=_NOW)
 
 
 def _own(name: str, family: Family = Family.TOOL, *, is_enabled: bool = True) -> Primitive:
@@ -125,3 +147,62 @@ def test_the_level_of_a_pinned_operation_is_that_of_the_import() -> None:
     for method, level in (("GET", Safety.SAFE), ("DELETE", Safety.DANGEROUS)):
         composed = compose([_operation("op", "it", method=method)], [pinned], ())
         assert composed.tools[1].safety is level
+
+
+def test_hidden_tools_are_there_for_handlers_and_those_switched_off_are_not() -> None:
+    """Ours: an override takes a tool out of the lists, or out of everything (OAS-6)."""
+    hidden = _override(_operation("hidden"), Wishes(hidden=True))
+    off = _override(_operation("off"), Wishes(enabled=False))
+    code = primitives_for(_Code(_added("off"), _added("hidden")), "acme")
+    composed = compose([hidden, off, _operation("plain")], [], code)
+
+    assert [tool.name for tool in composed.tools] == ["plain"]
+    assert set(composed.unlisted) == {"hidden"}
+    assert set(composed.operations["pets"]) == {"hidden", "GET /hidden", "plain", "GET /plain"}
+    assert {one.name for one in composed.hidden} == {"off", "hidden"}  # the names are taken all the same
+
+
+def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
+    """Ours: names in force count first, enabled or not, whoever has them (OAS-6)."""
+    operations = [
+        _operation("new"),
+        _operation("other"),
+        _override(_operation("off"), Wishes(enabled=False)),
+        _override(_operation("hidden"), Wishes(hidden=True)),
+    ]
+    taken = [("other", "GET /new"), ("own", "GET /new"), ("coded", "GET /new"), ("off", "GET /new")]
+    aliases = [_alias(name, identity) for name, identity in taken]
+    aliases += [_alias("old", "GET /new"), _alias("gone", "GET /gone"), _alias("was_off", "GET /off")]
+    aliases += [_alias("was_hidden", "GET /hidden")]
+    code = primitives_for(_Code(_added("coded")), "acme")
+    composed = compose(operations, [_own("own", is_enabled=False)], code, aliases=aliases)
+
+    assert {name: one.tool.name for name, one in composed.renamed.items()} == {"old": "new", "was_hidden": "hidden"}
+    assert composed.operations["pets"]["old"].name == "new"
+
+
+def test_the_level_of_a_caller_follows_the_override_and_the_old_name() -> None:
+    """Ours: steps that call a tool by a name it had are as dangerous as the tool is now (OAS-6)."""
+    operation = _override(_operation("new"), Wishes(safety=Safety.DANGEROUS))
+    caller = replace(_own("caller"), refers=("tool:old",), safety=Safety.SAFE, assessed=Safety.SAFE)
+    composed = compose([operation], [caller], (), aliases=[_alias("old", "GET /new")])
+
+    assert {tool.name: tool.safety for tool in composed.tools} == dict.fromkeys(("caller", "new"), Safety.DANGEROUS)
+
+
+def test_an_old_name_ends_while_the_snapshot_lasts() -> None:
+    """Ours: nothing has to be loaded again for an alias to be over (OAS-6)."""
+    tool, now = _operation("new").tool, datetime.now(UTC)
+    snapshot = Snapshot(
+        tenant=TenantId("ten_1"),
+        revision=1,
+        policy=Policy(),
+        tools=(tool,),
+        by_name={"new": tool},
+        renamed={
+            "old": Renamed(tool=tool, until=now + timedelta(days=1)),
+            "over": Renamed(tool=tool, until=now - timedelta(seconds=1)),
+        },
+    )
+
+    assert (snapshot.called("old"), snapshot.called("over"), snapshot.called("none")) == (tool, None, None)

@@ -1,0 +1,127 @@
+"""An imported tool as its tenant wants it: the document's definition with what an override says laid over it.
+
+Done when a catalog is put together, never in a call; a tool without an override stays the bytes that it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+
+from gateway.domain.overrides import Wishes
+from gateway.domain.tools import Tool
+from gateway.store.operations import LoadedOperation
+
+_SHARED = "#/$defs/"
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.encode
+
+
+def settle_operations(operations: Sequence[LoadedOperation]) -> Sequence[LoadedOperation]:
+    """The operations that are not switched off, each with the tool that is in force."""
+    return [
+        one if one.override is None else replace(one, tool=overlay(one.tool, one.override.wishes))
+        for one in operations
+        if is_enabled(one)
+    ]
+
+
+def is_enabled(operation: LoadedOperation) -> bool:
+    """Whether anybody can call it."""
+    return operation.override is None or operation.override.wishes.enabled is not False
+
+
+def is_shown(operation: LoadedOperation) -> bool:
+    """Whether clients are shown it as a tool."""
+    return operation.is_listed and not is_hidden(operation)
+
+
+def is_hidden(operation: LoadedOperation) -> bool:
+    """Whether its tenant wants it out of the lists."""
+    return operation.override is not None and operation.override.wishes.hidden is True
+
+
+def overlay(tool: Tool, wishes: Wishes) -> Tool:
+    """The tool in force; what is pinned and is no argument of the operation (any more) is left out."""
+    arguments = arguments_of(tool.definition) if wishes.pinned else frozenset[str]()
+    pinned = {name: value for name, value in (wishes.pinned or {}).items() if name in arguments}
+    changed = replace(
+        tool,
+        definition=_define(tool, wishes, frozenset(pinned)),
+        pinned=_encode(pinned) if pinned else b"",
+        result=_encode(wishes.result) if wishes.result else b"",
+    )
+    if wishes.safety is None:
+        return changed
+    method = tool.identity.partition(" ")[0]
+    reason = f"declared by an override; by its method, {method}, it would be {tool.safety}"
+    return replace(changed, safety=wishes.safety, safety_reasons=(reason,))
+
+
+def arguments_of(definition: bytes) -> frozenset[str]:
+    """The names of a tool's arguments."""
+    schema: dict[str, Any] = msgspec.json.decode(_decode(definition)["inputSchema"])
+    return frozenset(cast("Mapping[str, object]", schema.get("properties", {})))
+
+
+def _define(tool: Tool, wishes: Wishes, pinned: frozenset[str]) -> bytes:
+    """What is listed: members that are not wanted otherwise stay, byte for byte."""
+    stored = _decode(tool.definition)
+    members: dict[str, object] = {"name": tool.name}
+    if "title" in stored or wishes.title is not None:
+        members["title"] = stored.get("title") if wishes.title is None else wishes.title
+    members |= {name: value for name, value in stored.items() if name not in members}
+    if wishes.description is not None:
+        members["description"] = wishes.description
+    if pinned:
+        members["inputSchema"] = _without(msgspec.json.decode(stored["inputSchema"]), pinned)
+    if wishes.annotations:
+        known = stored.get("annotations", msgspec.Raw(b"{}"))
+        members["annotations"] = {**msgspec.json.decode(known, type=dict[str, object]), **wishes.annotations}
+    if wishes.result:
+        members.pop("outputSchema", None)  # it speaks of answers that are not cut
+    return _encode(members)
+
+
+def _without(schema: dict[str, Any], pinned: frozenset[str]) -> dict[str, Any]:
+    """The input schema without these arguments, and without shared schemas that only they led to."""
+    properties: dict[str, object] = schema.get("properties", {})
+    left = schema | {"properties": {name: value for name, value in properties.items() if name not in pinned}}
+    if "required" in left:
+        left["required"] = [name for name in left["required"] if name not in pinned]
+        if not left["required"]:
+            del left["required"]
+    shared: dict[str, object] | None = left.pop("$defs", None)
+    if shared is not None:
+        needed = _reached(left, shared)
+        if kept := {name: value for name, value in shared.items() if name in needed}:
+            left["$defs"] = kept
+    return left
+
+
+def _reached(schema: object, shared: Mapping[str, object]) -> frozenset[str]:
+    """The shared schemas that this one leads to; all of them, where a reference is not understood."""
+    found: set[str] = set()
+    waiting = list(_references(schema))
+    while waiting:
+        name = waiting.pop()
+        if name not in shared:
+            return frozenset(shared)
+        if name not in found:
+            found.add(name)
+            waiting += _references(shared[name])
+    return frozenset(found)
+
+
+def _references(value: object) -> Iterator[str]:
+    """The names in every text that may be a reference to a shared schema."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += cast("dict[str, object]", part).values()
+        elif isinstance(part, list):
+            waiting += cast("list[object]", part)
+        elif isinstance(part, str) and part.startswith(_SHARED):
+            yield part.removeprefix(_SHARED).partition("/")[0].replace("~1", "/").replace("~0", "~")

@@ -1,0 +1,89 @@
+"""Whether what is wanted otherwise of an imported tool can be: each member by itself, and with the operation."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from gateway.definitions.adornments import read_description, read_title
+from gateway.definitions.forms import Faults, Form
+from gateway.definitions.handler_requests import read_result
+from gateway.definitions.shapes import point
+from gateway.definitions.tools import HINTS
+from gateway.definitions.validators import compile_input, find_faults
+from gateway.domain.overrides import Wishes
+from gateway.errors import Fault, ToolValidationError
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_LONGEST_NAME = 64
+_TEXTS = ("name", "title", "description")
+_OBJECTS = ("annotations", "result")
+_LARGEST_PINNED = 64 * 1024
+_MOST_TOLD = 20
+_MOST_NAMED = 50
+
+
+def settle_wishes(wishes: Wishes, definition: bytes) -> Wishes:
+    """The wishes as they are stored: without members that say nothing.
+
+    Raises:
+        ToolValidationError: they cannot be had for the tool of this definition; the faults point at each place.
+    """
+    faults = [*_faults_of_members(wishes), *find_faults_of_pinned(definition, wishes.pinned or {})]
+    if faults:
+        raise ToolValidationError(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_TOLD])
+    return replace(
+        wishes,
+        hidden=wishes.hidden or None,
+        enabled=None if wishes.enabled is not False else False,
+        annotations=wishes.annotations or None,
+        pinned=wishes.pinned or None,
+        result=wishes.result or None,
+    )
+
+
+def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Sequence[Fault]:
+    """Why arguments cannot be pinned: the tool does not have them, or they are not what it takes."""
+    if not pinned:
+        return ()
+    try:
+        size = len(msgspec.json.encode(dict(pinned)))
+    except (TypeError, ValueError, RecursionError):
+        return [Fault(pointer="/pinned", reason="cannot be written as JSON")]
+    if size > _LARGEST_PINNED:
+        return [Fault(pointer="/pinned", reason=f"is larger than {_LARGEST_PINNED} bytes")]
+    schema: dict[str, Any] = msgspec.json.decode(definition)["inputSchema"]
+    known: dict[str, object] = schema.get("properties", {})
+    there = ", ".join(list(known)[:_MOST_NAMED]) or "none"
+    missing = [name for name in pinned if name not in known]
+    if missing:
+        reason = f"the operation has no such argument; it has: {there}"
+        return [Fault(pointer=point("pinned", name), reason=reason) for name in missing[:_MOST_TOLD]]
+    alone = {name: value for name, value in schema.items() if name != "required"}
+    validator = compile_input(msgspec.json.encode({"inputSchema": alone}))
+    return [replace(fault, pointer=f"/pinned{fault.pointer}") for fault in find_faults(validator, pinned)]
+
+
+def _faults_of_members(wishes: Wishes) -> Sequence[Fault]:
+    sent = {name: getattr(wishes, name) for name in (*_TEXTS, *_OBJECTS)}
+    faults = Faults()
+    form = Form(
+        {name: value for name, value in sent.items() if value is not None}, tuple(sent), where="", faults=faults
+    )
+    name = form.text("name", longest=_LONGEST_NAME)
+    if name is not None and not _NAME.fullmatch(name):
+        form.refuse("name", "may have letters, digits and the characters _ . - only")
+    read_title(form)
+    read_description(form)
+    read_result(form)
+    hints = form.form("annotations", HINTS)
+    if hints is not None:
+        for hint in HINTS:
+            hints.flag(hint)
+    try:
+        faults.raise_as(ToolValidationError, "override")
+    except ToolValidationError as error:
+        return error.faults
+    return ()

@@ -1,0 +1,71 @@
+"""Names that imported tools had: for a while they can still be called by them."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy import and_, delete, func, select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.overrides import ALIAS_LIFE, Alias
+from gateway.store.tables import aliases, operations
+
+_MOST_OF_ONE = 5
+"""How many old names one operation has at most; the oldest go first."""
+
+
+async def leave(tenant: TenantId, db: AsyncSession, source: SourceId, old: Mapping[str, str]) -> None:
+    """Let operations of a source be called by names that they had, given by identity, from now on for a while.
+
+    Whoever had such a name as an alias before loses it. Aliases whose time is over go.
+
+    Raises:
+        NotFound: the tenant has no such source.
+    """
+    if not old:
+        return
+    await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at <= func.now()))
+    until = func.now() + ALIAS_LIFE
+    shared = {"tenant_id": tenant, "source_id": source, "expires_at": until}
+    for identity, name in sorted(old.items()):
+        added = insert_into(aliases).values(name=name, identity=identity, **shared)
+        taken = {"source_id": source, "identity": identity, "expires_at": until}
+        await db.execute(added.on_conflict_do_update(index_elements=["tenant_id", "name"], set_=taken))
+    await _drop_oldest(tenant, db, source)
+
+
+async def living(tenant: TenantId, db: AsyncSession) -> Sequence[Alias]:
+    """All aliases whose time is not over, sorted by name."""
+    wanted = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
+    rows = await db.execute(wanted.order_by(aliases.c.name))
+    return [
+        Alias(
+            name=row["name"],
+            source=SourceId(row["source_id"]),
+            identity=row["identity"],
+            expires_at=row["expires_at"],
+        )
+        for row in rows.mappings()
+    ]
+
+
+async def leading(tenant: TenantId, db: AsyncSession, named: Collection[str]) -> Mapping[str, str]:
+    """The name in force of the tool that each of these aliases leads to, where its operation is there."""
+    of_operation = and_(
+        operations.c.tenant_id == aliases.c.tenant_id,
+        operations.c.source_id == aliases.c.source_id,
+        operations.c.identity == aliases.c.identity,
+    )
+    wanted = select(aliases.c.name, operations.c.tool).join_from(aliases, operations, of_operation)
+    is_living = (aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now(), aliases.c.name.in_(named))
+    return {str(name): str(tool) for name, tool in await db.execute(wanted.where(*is_living))}
+
+
+async def _drop_oldest(tenant: TenantId, db: AsyncSession, source: SourceId) -> None:
+    newest_first = [aliases.c.expires_at.desc(), aliases.c.name]
+    place = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("place")
+    ranked = (
+        select(aliases.c.name, place).where(aliases.c.tenant_id == tenant, aliases.c.source_id == source).subquery()
+    )
+    beyond = select(ranked.c.name).where(ranked.c.place > _MOST_OF_ONE)
+    await db.execute(delete(aliases).where(aliases.c.tenant_id == tenant, aliases.c.name.in_(beyond)))

@@ -1,0 +1,109 @@
+"""What tenants want otherwise of imported tools: one row for each operation, kept while the operation is gone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+from sqlalchemy import ColumnElement, RowMapping, delete, func, select, update
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import OverrideId, SourceId, TenantId
+from gateway.domain.overrides import Override, Wishes
+from gateway.errors import NotFound
+from gateway.store.tables import overrides, sources
+
+_decode = msgspec.json.Decoder(Wishes).decode
+
+
+async def insert(tenant: TenantId, db: AsyncSession, override: Override) -> None:
+    """Add an override.
+
+    Raises:
+        NameTaken: another override of the tenant has the name, or the operation has an override.
+        NotFound: the tenant has no such source.
+    """
+    facts = {"source_id": override.source, "identity": override.identity, "created_at": override.created_at}
+    made = {"tenant_id": tenant, "id": override.id, "version": override.version}
+    await db.execute(insert_into(overrides).values(**made, **facts, **_facts(override)))
+
+
+async def get(tenant: TenantId, db: AsyncSession, source: SourceId, found: OverrideId) -> Override | None:
+    """The override of a source by its id."""
+    wanted = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
+    row = (await db.execute(wanted)).mappings().one_or_none()
+    return read_override(row) if row else None
+
+
+async def of_source(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, Override]:
+    """All overrides of a source, by the identity of their operation."""
+    rows = await db.execute(select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity))
+    return {str(row["identity"]): read_override(row) for row in rows.mappings()}
+
+
+async def page(
+    tenant: TenantId, db: AsyncSession, source: SourceId, *, after: str | None, limit: int
+) -> Sequence[Override]:
+    """The overrides of a source whose identities follow `after`, in their order."""
+    wanted = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
+    rows = await db.execute(wanted.where(overrides.c.identity > after) if after is not None else wanted)
+    return [read_override(row) for row in rows.mappings()]
+
+
+async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
+    """Every name that an override wants, also for an operation that is gone, and the name of its source."""
+    is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
+    wanted = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
+    rows = await db.execute(wanted.where(overrides.c.tenant_id == tenant, overrides.c.name.is_not(None)))
+    return {str(name): str(source) for name, source in rows}
+
+
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many overrides the tenant has, of all sources."""
+    counted = select(func.count()).select_from(overrides).where(overrides.c.tenant_id == tenant)
+    return int((await db.execute(counted)).scalar_one())
+
+
+async def save(tenant: TenantId, db: AsyncSession, override: Override) -> None:
+    """Write an override as it now is, in its next version.
+
+    Raises:
+        NotFound: the tenant has no such override.
+        NameTaken: another override of the tenant has the name.
+    """
+    is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override.id)
+    written = update(overrides).where(*is_it).values(version=overrides.c.version + 1, **_facts(override))
+    if (await db.execute(written.returning(overrides.c.id))).one_or_none() is None:
+        raise NotFound("There is no such override.")
+
+
+async def remove(tenant: TenantId, db: AsyncSession, override: OverrideId) -> bool:
+    """Remove an override; says whether it was there."""
+    is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override)
+    return (await db.execute(delete(overrides).where(*is_it).returning(overrides.c.id))).one_or_none() is not None
+
+
+def read_override(row: RowMapping, prefix: str = "") -> Override:
+    """The override in a row, whose columns may have a prefix."""
+    return Override(
+        id=OverrideId(row[f"{prefix}id"]),
+        source=SourceId(row["source_id"]),
+        identity=row["identity"],
+        wishes=replace(_decode(row[f"{prefix}body"]), name=row[f"{prefix}name"]),
+        version=row[f"{prefix}version"],
+        created_at=row[f"{prefix}created_at"],
+        updated_at=row[f"{prefix}updated_at"],
+    )
+
+
+def _of(tenant: TenantId, source: SourceId) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return overrides.c.tenant_id == tenant, overrides.c.source_id == source
+
+
+def _facts(override: Override) -> dict[str, object]:
+    """The name is a column, so that the database sees to it that no two are the same."""
+    return {
+        "name": override.wishes.name,
+        "body": msgspec.json.encode(replace(override.wishes, name=None)),
+        "updated_at": override.updated_at,
+    }
