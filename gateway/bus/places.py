@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 _LIFE_S = 15.0
 _RENEW_S = 5.0
 _RETRY_S = 30.0
+_KEY_STREAMS = 50
 
 # KEYS: places of the tenant, of the key. ARGV: place, life in ms, cap of the tenant, cap of the key.
 _TAKE = """
@@ -50,6 +51,11 @@ return 1
 
 # KEYS: as above. ARGV: place.
 _FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
+
+
+def streams_of_key(cap: int) -> int:
+    """How many of a tenant's streams one of its keys may have: most of a few, of many 50 or half."""
+    return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)
 
 
 class Places:
@@ -93,7 +99,7 @@ class Places:
         self._held.setdefault((tenant, key), set()).add(place)
         try:
             if not await self._is_free(tenant, key, place, cap):
-                said = f"as many streams are open as may be (tenant {cap}, each key {share_of(cap)})"
+                said = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
                 raise LimitExceeded(said, retry_after_s=_RETRY_S)
         except BaseException:
             await self.free(tenant, key, place)
@@ -113,10 +119,10 @@ class Places:
 
     async def _is_free(self, tenant: TenantId, key: KeyId, place: str, cap: int) -> bool:
         try:
-            taken = await self._take(self._named(tenant, key), place, int(_LIFE_S * 1000), cap, share_of(cap))
+            taken = await self._take(self._named(tenant, key), place, int(_LIFE_S * 1000), cap, streams_of_key(cap))
         except RedisUnavailable:
             mine = sum(len(places) for (of, _), places in self._held.items() if of == tenant)
-            return mine <= cap and len(self._held[tenant, key]) <= share_of(cap)
+            return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
         return bool(taken)
 
     async def _give_back(self, tenant: TenantId, key: KeyId, place: str) -> None:

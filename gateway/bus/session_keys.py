@@ -32,7 +32,7 @@ class SessionKeys:
 
     @property
     def state(self) -> str:
-        """What of it changes: log level, newest stream, cursor, open questions, running requests."""
+        """What of it changes: log level, newest stream, cursor, open questions, requests that are running."""
         return f"{self._prefix}:state"
 
     @property

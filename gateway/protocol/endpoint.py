@@ -21,6 +21,7 @@ from gateway.domain.principals import Principal
 from gateway.domain.profiles import DEFAULT_PROFILE
 from gateway.errors import BadInput, DocumentTooLarge, Forbidden, GatewayError, NotFound, Unauthenticated
 from gateway.identity.credentials import Credentials
+from gateway.protocol.crowds import Crowds
 from gateway.protocol.current import CURRENT, Exchange
 from gateway.protocol.handshake import Handshake
 from gateway.protocol.legacy import Legacy
@@ -60,6 +61,7 @@ class Endpoint:
         self._modern = modern
         self._handshake = handshake
         self._legacy = legacy
+        self._crowds = Crowds()
         self._users: dict[Principal, AuthenticatedUser] = {}
         self.traces: Traces | None = None
         """Set before anything is served where spans are exported."""
@@ -73,7 +75,11 @@ class Endpoint:
                 exchange = Exchange(principal, registry, correlation_id)
                 CURRENT.set(exchange)
                 self._identify(scope, principal)
-                await self._serve(scope, receive, send, exchange)
+                self._crowds.enter(principal.key, registry.view.snapshot.policy.limits)
+                try:
+                    await self._serve(scope, receive, send, exchange)
+                finally:
+                    self._crowds.leave(principal.key)
         except GatewayError as error:
             await _refuse(send, error, correlation_id)
 

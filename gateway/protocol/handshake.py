@@ -5,7 +5,6 @@ is made for it. What a call says before its answer, and an answer that takes lon
 down (`gateway.protocol.outlets`); a client whose connection breaks goes on with any of its streams at any replica.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
@@ -23,19 +22,17 @@ from gateway.protocol import messages
 from gateway.protocol.current import Exchange
 from gateway.protocol.listening import FIRST_PRIMED, Listening, Visit
 from gateway.protocol.outlets import Outlet, Posted, PostOutlet
+from gateway.protocol.overdue import Overdue
 from gateway.protocol.plain import Plain, recognises
 from gateway.protocol.session_calls import SessionCalls
 from gateway.protocol.sse import MEDIA_TYPE, read_place
 from gateway.protocol.streams import Streams
-from gateway.protocol.turns import Turn, TurnId, Turns
+from gateway.protocol.turns import TAKEN, Turn, TurnId, Turns
 from gateway.protocol.wire import Headers, accepts, answer, header, invalid_request, prefers, refusal
 
 log = structlog.get_logger(__name__)
 
 SESSION_HEADER: Final = b"mcp-session-id"
-DEFER_S: Final = 2.0
-"""For how long a silent call may still be answered with JSON."""
-
 Work = Callable[[PostOutlet], Awaitable[bytes]]
 
 
@@ -142,21 +139,23 @@ class Handshake:
             may_stream=partial(accepts, scope, MEDIA_TYPE),
         )
         turn = Turn(TurnId(record.tenant, record.id, posted.request))
-        spawn, stream = self._backing.bus.spawn, self._streams.unlisted(send, exchange.principal)
-        outlet = PostOutlet(posted, stream, self._backing.logs, spawn=spawn, give_up=turn.give_up)
+        stream = self._streams.unlisted(send, exchange.principal)
+        outlet = PostOutlet(posted, stream, self._backing, give_up=turn.give_up)
         try:
             with self._turns.holding(turn):
-                deferral = asyncio.get_running_loop().call_later(DEFER_S, spawn, outlet.defer)
+                overdue = Overdue(self._backing.bus.spawn, outlet.claim, outlet.defer)
                 try:
                     text = await turn.run(partial(work, outlet), outlet)
                 finally:
-                    deferral.cancel()
+                    overdue.cancel()
                 if outlet.is_refused:
-                    raise Conflict("a request of this id is running")
+                    raise Conflict(TAKEN)
                 await outlet.finish(text)
         except Conflict as error:
             refused = messages.failed(b"null", INVALID_REQUEST, error.message, kind="input.invalid")
             await answer(send, 400, refused, headers=_session_headers(record))
+        finally:
+            outlet.leave()
 
     async def _answer_plainly(
         self, message: dict[str, Any], record: SessionRecord, exchange: Exchange, outlet: Outlet

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import anyio
 import structlog
-from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
@@ -23,8 +23,9 @@ from gateway.protocol.current import Exchange
 from gateway.protocol.handshake import belongs
 from gateway.protocol.listening import Listening, Visit
 from gateway.protocol.outlets import OldOutlet
+from gateway.protocol.overdue import Overdue
 from gateway.protocol.session_calls import SessionCalls
-from gateway.protocol.turns import Turn, TurnId, Turns
+from gateway.protocol.turns import TAKEN, Turn, TurnId, Turns
 from gateway.protocol.wire import answer, invalid_request, refusal
 
 log = structlog.get_logger(__name__)
@@ -83,13 +84,24 @@ class Legacy:
             await answer(send, 202)
             return
         turn = Turn(TurnId(record.tenant, record.id, messages.request_id(said.id)))
-        outlet = OldOutlet(self._backing.logs, self._calls.keys(record))
         try:
             with self._turns.holding(turn):
                 await answer(send, 202)
-                await outlet.finish(await turn.run(partial(self._run, said, record, exchange, outlet), outlet))
+                await self._answer(said, record, exchange, turn)
         except Conflict as error:
             await answer(send, 400, invalid_request(error.message, exchange.correlation_id))
+
+    async def _answer(self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, turn: Turn) -> None:
+        outlet = OldOutlet(self._backing, self._calls.keys(record), turn.of.request, give_up=turn.give_up)
+        overdue = Overdue(self._backing.bus.spawn, outlet.claim)
+        try:
+            text = await turn.run(partial(self._run, request, record, exchange, outlet), outlet)
+            if outlet.is_refused:  # the id is another request's, so it does not stand in what is said of this one
+                text = messages.failed(b"null", INVALID_REQUEST, TAKEN, kind="input.invalid")
+            await outlet.finish(text)
+        finally:
+            overdue.cancel()
+            outlet.leave()
 
     async def _run(
         self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: OldOutlet

@@ -2,7 +2,8 @@
 
 What it is told comes from the tenant's own catalog and events and never from another tenant's. A resource that the
 client may not read is dropped like one that does not exist. There is no replay, and what changes several times before
-it was told is told once: whoever listens lists and reads anew. How it is told is `gateway.protocol.listen_streams`.
+it was told is told once: whoever listens lists and reads anew. Updates are gathered for a moment and told together. How
+it is told is `gateway.protocol.listen_streams`.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ MAX_AGE_S: Final = 3600.0
 """A client that still wants to listen after this long listens anew."""
 
 MAX_URIS: Final = 1000
+GATHER_S: Final = 0.02
 _RETRY_S = 1.0
 
 _Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
@@ -61,7 +63,7 @@ class Listen:
         self._lists = _lists_of(registry, asked)
         self._changes = Changes(self._note_lists)
         self._pending: dict[Change, None] = {}
-        self._doubted: frozenset[str] = frozenset()
+        self._doubted: dict[str, None] = {}
 
     @property
     def served(self) -> SubscriptionFilter:
@@ -84,24 +86,25 @@ class Listen:
         self.is_over = True
         self.wake()
 
-    def tell(self, uri: str) -> None:
-        """A resource is not what it was: of interest to whom it was promised and who still may read it.
+    def tell(self, *uris: str) -> None:
+        """Resources are not what they were: of interest to whom they were promised and who still may read them.
 
         Whether he may is not asked of a catalog of which something newer is known to be on its way.
         """
-        if uri not in self._uris:
+        promised = [uri for uri in uris if uri in self._uris]
+        if not promised:
             return
         if not self._catalogs.is_current(self._registry):
-            self._doubted |= {uri}
-        elif self._registry.can_read(uri):
-            self._pending[uri] = None
+            self._doubted.update(dict.fromkeys(promised))
+            return
+        self._pending.update((uri, None) for uri in promised if self._registry.can_read(uri))
+        if self._pending:
             self.wake()
 
     def tell_all(self) -> None:
         """Anything may not be what it was."""
         self._changes.note_lists(*LISTS)
-        for uri in self._uris:
-            self.tell(uri)
+        self.tell(*self._uris)
 
     def hear(self, before: Registry, after: Registry | None) -> None:
         """What the client is shown has changed; None when nothing is any more."""
@@ -110,9 +113,10 @@ class Listen:
             return
         self._registry = after
         self._changes.note(before, after)
-        doubted, self._doubted = self._doubted, frozenset()
-        for uri in doubted:
-            self.tell(uri)
+        waiting = (change for change in self._pending if isinstance(change, Family) or after.can_read(change))
+        self._pending = dict.fromkeys(waiting)
+        doubted, self._doubted = self._doubted, {}
+        self.tell(*doubted)
 
     def close(self) -> None:
         """Nobody listens any more."""
@@ -132,6 +136,7 @@ class Listens:
         self._catalogs = catalogs
         self._places = places
         self._open: dict[TenantId, dict[Listen, _Held]] = {}
+        self._gathered: dict[TenantId, dict[str, None]] = {}
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -171,8 +176,12 @@ class Listens:
 
     def tell(self, tenant: TenantId, uri: str) -> None:
         """A resource of the tenant is not what it was."""
-        for listen in tuple(self._open.get(tenant, ())):
-            listen.tell(uri)
+        if tenant not in self._open:
+            return
+        if tenant not in self._gathered:
+            self._gathered[tenant] = {}
+            asyncio.get_running_loop().call_later(GATHER_S, self._tell_gathered, tenant)
+        self._gathered[tenant][uri] = None
 
     def distrust(self) -> None:
         """Events may have been lost: whoever listens looks at everything anew."""
@@ -188,8 +197,15 @@ class Listens:
     def end_all(self) -> None:
         """End them all, each with its final result; none is opened any more."""
         self._is_closing = True
+        for tenant in tuple(self._gathered):
+            self._tell_gathered(tenant)
         for listen in self._all():
             listen.end()
+
+    def _tell_gathered(self, tenant: TenantId) -> None:
+        uris = self._gathered.pop(tenant, ())
+        for listen in tuple(self._open.get(tenant, ())):
+            listen.tell(*uris)
 
     def _all(self) -> Sequence[Listen]:
         return [listen for listens in self._open.values() for listen in listens]

@@ -55,7 +55,8 @@ class Visit:
 class Listening:
     """Serves streams until they end or their client is gone."""
 
-    def __init__(self, backing: Backing, streams: Streams, catalogs: Catalogs) -> None:
+    def __init__(self, backing: Backing, streams: Streams, catalogs: Catalogs, *, ping_s: float) -> None:
+        self._ping_s = ping_s
         self._backing = backing
         self._streams = streams
         self._catalogs = catalogs
@@ -84,7 +85,7 @@ class Listening:
 
     async def _send_alone(self, stream: Stream, visit: Visit, place: Place, reader: str) -> None:
         record, registry = visit.record, visit.exchange.registry
-        tail = StandaloneTail(stream, self._backing, record, registry, self._catalogs.is_current)
+        tail = StandaloneTail(stream, self._backing, record, registry, self._catalogs.is_current, ping_s=self._ping_s)
         leave = self._catalogs.subscribe(registry, tail.hear)
         try:
             await stream.begin(visit.headers)

@@ -13,7 +13,8 @@ from typing import Protocol
 import anyio
 import structlog
 
-from gateway.bus.logs import Logs
+from gateway.bus.backing import Backing
+from gateway.bus.claims import Claim
 from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.errors import RedisUnavailable
 from gateway.protocol import sse
@@ -66,19 +67,32 @@ class Posted:
 class PostOutlet:
     """The response to one POST."""
 
-    def __init__(self, posted: Posted, to: Stream, logs: Logs, *, spawn: Spawn, give_up: Callable[[], None]) -> None:
+    def __init__(self, posted: Posted, to: Stream, backing: Backing, *, give_up: Callable[[], None]) -> None:
         self._posted = posted
         self._to = to
-        self._logs = logs
-        self._spawn = spawn
+        self._logs = backing.logs
+        self._claims = backing.claims
+        self._spawn = backing.bus.spawn
         self._give_up = give_up
         self._order = anyio.Lock(fast_acquire=True)
         self._is_open = self._is_over = False
+        self._claim: Claim | None = None
         self.is_refused = False
         """Whether a request of this id was found to be running already."""
         self._said = 0
         self._left: bytes | None = None
         self._sent = asyncio.Event()
+
+    async def claim(self) -> None:
+        """The request takes a while: keep its id from other requests of the session."""
+        async with self._order:
+            if self._is_open or self._is_over:
+                return
+            self._claim = self._claims.of(self._posted.keys, self._posted.stream, self._posted.request)
+            if not await self._claim.take():
+                self._refuse()
+            elif self._is_over:  # left meanwhile
+                self._claim.leave()
 
     async def defer(self) -> None:
         """The answer takes long: make it a stream, so that the client can come back for it."""
@@ -113,11 +127,23 @@ class PostOutlet:
         async with self._order:
             if not self._is_open:
                 self._is_over = True
+                if self._claim is not None:
+                    await self._claim.give_back()  # with its answer the client may use the id again
                 await self._to.answer(text, self._posted.headers)
                 return
         await self._write_down(text)
         self._to.wake()
         await self._sent.wait()
+
+    def leave(self) -> None:
+        """Nothing more will come; an answer neither, if there was none."""
+        self._is_over = True
+        if self._claim is not None:
+            self._claim.leave()
+
+    def _refuse(self) -> None:
+        self.is_refused = True
+        self._give_up()
 
     async def _open(self) -> bool:
         async with self._order:
@@ -126,11 +152,10 @@ class PostOutlet:
             posted = self._posted
             opened = await self._logs.open(posted.keys, posted.stream, posted.request)
             if not opened:
-                self.is_refused = opened is not None
-                if self.is_refused:
-                    self._give_up()
+                if opened is not None:
+                    self._refuse()
                 return False
-            self._is_open = True
+            self._is_open, self._claim = True, None  # the stream has the id now
             self._spawn(self._send, opened)
             return True
 
@@ -169,9 +194,26 @@ class PostOutlet:
 class OldOutlet:
     """HTTP+SSE of 2024-11-05: everything goes on the one stream of the session."""
 
-    def __init__(self, logs: Logs, keys: SessionKeys) -> None:
-        self._logs = logs
+    def __init__(self, backing: Backing, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]) -> None:
+        self._logs = backing.logs
         self._keys = keys
+        self._give_up = give_up
+        self._claim = backing.claims.of(keys, f"o{secrets.token_urlsafe(12)}", request)
+        self._order = anyio.Lock(fast_acquire=True)
+        self._is_over = False
+        self.is_refused = False
+        """Whether a request of this id was found to be running already."""
+
+    async def claim(self) -> None:
+        """The request takes a while: keep its id from other requests of the session."""
+        async with self._order:
+            if self._is_over:
+                return
+            if not await self._claim.take():
+                self.is_refused = True
+                self._give_up()
+            elif self._is_over:  # left meanwhile
+                self._claim.leave()
 
     async def say(self, text: bytes, *, question: str = "") -> bool:
         """Send a message.
@@ -186,6 +228,9 @@ class OldOutlet:
 
     async def finish(self, text: bytes) -> None:
         """Send the answer."""
+        async with self._order:
+            self._is_over = True
+            await self._claim.give_back()
         for _ in range(_RETRIES):
             try:
                 await self.say(text)
@@ -194,3 +239,8 @@ class OldOutlet:
                 continue
             return
         log.error("answer_not_kept", stream=STANDALONE)
+
+    def leave(self) -> None:
+        """Nothing more will come."""
+        self._is_over = True
+        self._claim.leave()

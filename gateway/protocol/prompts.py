@@ -11,7 +11,8 @@ from gateway.handlers.port import InputRequired
 from gateway.protocol.capabilities import demand
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import unknown
-from gateway.protocol.peer import input_required_result, peer_of
+from gateway.protocol.peer import input_required_result, speaking
+from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
 
@@ -19,8 +20,9 @@ _SHOWN = 128
 class Prompts:
     """Answers `prompts/get`."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, spawn: Spawn) -> None:
         self._calls = calls
+        self._spawn = spawn
 
     async def get(self, ctx: ServerRequestContext[Any, Any], params: GetPromptRequestParams) -> HandlerResult:
         """Fill in one prompt.
@@ -35,14 +37,15 @@ class Prompts:
         if bound is None:
             raise unknown(f"Prompt not found: {params.name[:_SHOWN]}", exchange.correlation_id)
         try:
-            filled = await self._calls.get_prompt(
-                exchange.principal,
-                bound,
-                params.arguments or {},
-                correlation_id=exchange.correlation_id,
-                peer=peer_of(ctx, params),
-                finder=registry,
-            )
+            async with speaking(ctx, params, self._spawn) as peer:
+                filled = await self._calls.get_prompt(
+                    exchange.principal,
+                    bound,
+                    params.arguments or {},
+                    correlation_id=exchange.correlation_id,
+                    peer=peer,
+                    finder=registry,
+                )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
         result: dict[str, Any] = {"messages": list(filled.messages), "resultType": "complete"}

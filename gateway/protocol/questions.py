@@ -20,6 +20,9 @@ METHODS: Final[Mapping[QuestionKind, str]] = {
     "sampling": "sampling/createMessage",
     "roots": "roots/list",
 }
+ANSWER_S: Final = 300.0
+"""For how long an answer is waited for in a session."""
+
 LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """From the least severe to the most (RFC 5424)."""
 

@@ -15,7 +15,8 @@ from gateway.protocol.capabilities import demand, has_resources
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import unknown
 from gateway.protocol.leftovers import bind_leftover, is_leftover
-from gateway.protocol.peer import input_required_result, peer_of
+from gateway.protocol.peer import input_required_result, speaking
+from gateway.protocol.telling import Spawn
 
 RESOURCE_NOT_FOUND = -32002
 """What the handshake era says of an unknown URI; 2026-07-28 says that the parameters are invalid."""
@@ -29,9 +30,10 @@ _SHOWN = 2048
 class Resources:
     """Answers `resources/read`."""
 
-    def __init__(self, calls: Calls, leftovers: Leftovers) -> None:
+    def __init__(self, calls: Calls, leftovers: Leftovers, spawn: Spawn) -> None:
         self._calls = calls
         self._leftovers = leftovers
+        self._spawn = spawn
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> HandlerResult:
         """Read one resource.
@@ -48,13 +50,14 @@ class Resources:
         if bound is None:
             raise _unknown(ctx, params.uri)
         try:
-            read = await self._calls.read(
-                exchange.principal,
-                bound,
-                correlation_id=exchange.correlation_id,
-                peer=peer_of(ctx, params),
-                finder=registry,
-            )
+            async with speaking(ctx, params, self._spawn) as peer:
+                read = await self._calls.read(
+                    exchange.principal,
+                    bound,
+                    correlation_id=exchange.correlation_id,
+                    peer=peer,
+                    finder=registry,
+                )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
         except NotFound:

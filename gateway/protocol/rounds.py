@@ -7,6 +7,7 @@ without a state may bring answers beforehand, which count for what the handler a
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from gateway.errors import HandlerFailed
 from gateway.handlers.port import InputRequired, LogLevel, Question, QuestionKind
 from gateway.protocol.questions import declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.telling import Spawn, Telling
 
 MAX_STATE_BYTES = 64 * 1024
 _OURS = "/"
@@ -45,6 +47,8 @@ class RoundsPeer:
         before: Rounds,
         answers: Mapping[str, dict[str, Any]],
         volunteered: Mapping[str, dict[str, Any]],
+        *,
+        spawn: Spawn,
     ) -> None:
         self._ctx = ctx
         self._answers = {**before.answers, **answers}
@@ -52,6 +56,7 @@ class RoundsPeer:
         self._memory = dict(before.memory)
         self._progress: float | None = None
         self._levels = frozenset(wanted_levels((ctx.meta or {}).get(LOG_LEVEL)))
+        self._telling = Telling(spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """Whether this request declared it."""
@@ -61,15 +66,12 @@ class RoundsPeer:
         """Tell how far the call is; what does not go forward is not told."""
         if self._progress is None or progress > self._progress:
             self._progress = progress
-            await self._ctx.session.report_progress(progress, total, message)
+            await self._telling.progress(partial(self._ctx.session.report_progress, progress, total, message))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, if this request asked for that level."""
-        if level not in self._levels:
-            return
-        params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
-        note = LoggingMessageNotification(params=params)
-        await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+        if level in self._levels:
+            await self._telling.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         """The answers that earlier rounds brought.
@@ -99,11 +101,22 @@ class RoundsPeer:
     async def end_stream(self) -> None:
         """Nothing: a stream of this era cannot be come back to."""
 
+    async def close(self) -> None:
+        """The call is over: what was held back is told before its answer."""
+        await self._telling.close()
+
+    async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        note = LoggingMessageNotification(params=params)
+        await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+
     def _has_volunteered(self, key: str, question: Question) -> bool:
         return key in self._volunteered and is_answer(question.kind, self._volunteered[key])
 
 
-def open_rounds(ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None) -> RoundsPeer:
+def open_rounds(
+    ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
+) -> RoundsPeer:
     """The peer of a request, with what its state and its answers bring.
 
     Raises:
@@ -119,7 +132,7 @@ def open_rounds(ctx: Context, state: str | None, answers: Mapping[str, BaseModel
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} is no answer to what was asked")
             brought[key] = answer
     volunteered = {key: _plain(given[key]) for key in given if state is None and _OURS not in key}
-    return RoundsPeer(ctx, before, brought, volunteered)
+    return RoundsPeer(ctx, before, brought, volunteered, spawn=spawn)
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

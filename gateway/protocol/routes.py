@@ -14,6 +14,7 @@ from gateway.bus.lives import Life
 from gateway.calls.run import Calls
 from gateway.connections.connections import Connections
 from gateway.domain.events import Event, KeyChanged, RequestCancelled, ResourceUpdated, SessionEnded, TenantRemoved
+from gateway.domain.principals import Principal
 from gateway.identity.credentials import Credentials
 from gateway.protocol.endpoint import Endpoint
 from gateway.protocol.handshake import Handshake
@@ -24,6 +25,7 @@ from gateway.protocol.listen_streams import ListenStreams
 from gateway.protocol.listening import Listening
 from gateway.protocol.modern import Modern
 from gateway.protocol.plain import Plain
+from gateway.protocol.pulse import PING_S
 from gateway.protocol.sealed import seal_states
 from gateway.protocol.server import build_server
 from gateway.protocol.session_calls import SessionCalls
@@ -49,19 +51,21 @@ class Face:
         state_keys: Sequence[bytes],
     ) -> None:
         self._backing = backing
+        self._credentials = credentials
+        self._connections = connections
         self._turns = Turns()
         self._listens = Listens(connections, backing.places)
         self._streams = Streams(backing.places, keep_alive_s=min(KEEP_ALIVE_S, backing.idle_s / 3))
         settings = SessionSettings(backing)
         listen_streams = ListenStreams(self._listens)
-        server = build_server(calls, listen_streams, leftovers)
+        server = build_server(calls, listen_streams, leftovers, spawn=backing.bus.spawn)
         server.add_request_handler("resources/subscribe", SubscribeRequestParams, settings.subscribe)
         server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, settings.unsubscribe)
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
         server.middleware += seal_states(state_keys, backing.nonces)
         plain = Plain(calls)
         spoken = SessionCalls(Kernel(server), backing, self._turns)
-        listening = Listening(backing, self._streams, connections)
+        listening = Listening(backing, self._streams, connections, ping_s=min(PING_S, backing.idle_s / 3))
         handshake = Handshake(spoken, backing, plain, listening, self._turns, self._streams)
         self._modern = Modern(server, plain, listen_streams, spawn=backing.bus.spawn)
         self._endpoint = Endpoint(
@@ -73,6 +77,7 @@ class Face:
         await self._stack.enter_async_context(Life(self._backing.bus))
         await self._stack.enter_async_context(self._modern)
         self._stack.callback(self._backing.bus.subscribe_gaps(self._listens.distrust))
+        self._connections.dismissed = self._dismiss
         return self
 
     async def __aexit__(
@@ -109,6 +114,14 @@ class Face:
         """End all streams with what their protocol says at the end, before connections are closed under them."""
         self._listens.end_all()
         self._streams.end_all()
+
+    def _dismiss(self, principal: Principal) -> None:
+        """Its key is not what it was, and nobody has said so: it has expired, or the event was lost."""
+        self._backing.bus.spawn(self._end_orphans, principal)
+
+    async def _end_orphans(self, principal: Principal) -> None:
+        if await self._credentials.has_ended(principal.key):
+            await self._end_sessions(KeyChanged(tenant=principal.tenant, key=principal.key, is_ended=True))
 
     async def _end_sessions(self, event: KeyChanged | TenantRemoved) -> None:
         """Nobody can use these sessions any more; each replica hears of it, and the first one finds them."""

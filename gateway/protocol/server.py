@@ -32,6 +32,7 @@ from gateway.protocol.listen_streams import ListenStreams
 from gateway.protocol.lists import LIST_TTL_MS, LISTS, answer_list
 from gateway.protocol.prompts import Prompts
 from gateway.protocol.resources import Resources
+from gateway.protocol.telling import Spawn
 from gateway.protocol.tools import Tools
 
 log = structlog.get_logger(__name__)
@@ -39,14 +40,14 @@ log = structlog.get_logger(__name__)
 Context = ServerRequestContext[Any, Any]
 
 
-def build_server(calls: Calls, listens: ListenStreams, leftovers: Leftovers) -> Server[Any]:
+def build_server(calls: Calls, listens: ListenStreams, leftovers: Leftovers, *, spawn: Spawn) -> Server[Any]:
     """The one server; it keeps no state of anybody."""
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, answer_list)
-    server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls).call)
-    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, leftovers).read)
-    server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls).get)
+    server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, leftovers, spawn).read)
+    server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)
     server.add_request_handler("completion/complete", CompleteRequestParams, Completion(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)
     server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listens.serve)

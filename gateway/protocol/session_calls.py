@@ -80,7 +80,10 @@ class SessionCalls:
         )
         CURRENT.set(replace(exchange, peer=peer, session=record.id))
         capabilities = capabilities_of(exchange.registry)
-        reply, _ = await self._kernel.run(request, connection, exchange, capabilities)
+        try:
+            reply, _ = await self._kernel.run(request, connection, exchange, capabilities)
+        finally:
+            await peer.close()
         return reply
 
     async def heed(self, said: Said, record: SessionRecord) -> None:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,11 +19,11 @@ from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.port import LogLevel, Question
 from gateway.protocol import messages
 from gateway.protocol.outlets import Outlet
-from gateway.protocol.questions import declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.questions import ANSWER_S, declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.telling import Telling
 
 log = structlog.get_logger(__name__)
 
-ANSWER_S = 300.0
 _LOOK_S = 2.0
 _FIRST_WITH_QUESTIONS = "2025-06-18"
 _FIRST_WITH_PAGES = "2025-11-25"
@@ -60,6 +61,7 @@ class SessionPeer:
         self._progress: float | None = None
         self._levels: frozenset[LogLevel] | None = None
         self._memory: dict[str, object] = {}
+        self._telling = Telling(asking.bus.spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """Whether the client declared it, in a revision that has it."""
@@ -75,14 +77,14 @@ class SessionPeer:
             return
         self._progress = progress
         told = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
-        await self._tell("notifications/progress", told)
+        await self._telling.progress(partial(self._tell, "notifications/progress", told))
 
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, unless the client said that it does not want that level."""
         if self._levels is None:
             self._levels = frozenset(wanted_levels(await self._least_level()))
         if level in self._levels:
-            await self._tell("notifications/message", {"level": level, "logger": logger, "data": data})
+            await self._telling.log(level, partial(self._send_log, level, data, logger))
 
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         """Ask, and wait for all answers.
@@ -118,6 +120,13 @@ class SessionPeer:
     async def end_stream(self) -> None:
         """End the connection; the client comes back for the rest."""
         await self._outlet.pause()
+
+    async def close(self) -> None:
+        """The call is over: what was held back is told before its answer."""
+        await self._telling.close()
+
+    async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        await self._tell("notifications/message", {"level": level, "logger": logger, "data": data})
 
     async def _put(self, name: str, question: Question) -> None:
         asked = request_of(question)

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
 from gateway.bus.backing import Backing
 from gateway.bus.logs import Found, Logs, Message, Run
 from gateway.bus.session_keys import STANDALONE, SessionKeys
@@ -13,9 +15,12 @@ from gateway.errors import RedisUnavailable
 from gateway.protocol import sse
 from gateway.protocol.changes import Changes
 from gateway.protocol.messages import forgotten, list_changed, lost, resource_updated
+from gateway.protocol.pulse import Pulse
 from gateway.protocol.sse import Place
 from gateway.protocol.streams import Stream
 from gateway.registry.registry import Registry
+
+log = structlog.get_logger(__name__)
 
 LOOK_S = 0.5
 """How often is looked whether the replica that runs a request is alive."""
@@ -96,6 +101,8 @@ class StandaloneTail:
         record: SessionRecord,
         registry: Registry,
         is_current: Callable[[Registry], bool],
+        *,
+        ping_s: float,
     ) -> None:
         self._to = to
         self._logs = backing.logs
@@ -105,6 +112,7 @@ class StandaloneTail:
         self._registry = registry
         self._is_current = is_current
         self._changes = Changes(to.wake)
+        self._pulse = Pulse(backing.questions, self._keys, every_s=ping_s)
 
     def hear(self, before: Registry, after: Registry | None) -> None:
         """What the client is shown has changed."""
@@ -116,7 +124,7 @@ class StandaloneTail:
         self._to.wake()
 
     async def follow(self, after: str, revision: int, *, reader: str) -> None:
-        """Send until the client is gone, the session has ended or somebody else has begun to read."""
+        """Send until the client is gone or silent, the session has ended or somebody else has begun to read."""
         if revision < self._registry.revision:
             self._changes.note_lists(*self._record.lists)
         try:
@@ -124,6 +132,7 @@ class StandaloneTail:
                 after, revision = await self._step(after, revision, reader)
         finally:
             self._changes.close()
+            await self._pulse.stop()
 
     async def _step(self, after: str, revision: int, reader: str) -> tuple[str, int]:
         try:
@@ -139,13 +148,27 @@ class StandaloneTail:
         frames = self._messages(found, revision)
         after = found.messages[-1].id if found.messages else after
         notices, revision = self._notices(after, revision)
-        await self._to.write(b"".join((*frames, *notices)))
+        if frames or notices:
+            self._pulse.note()
+            await self._to.write(b"".join((*frames, *notices)))
         if frames and self._is_old:
             with contextlib.suppress(RedisUnavailable):  # it goes with the session
                 await self._logs.trim(self._keys, STANDALONE, after)
-        if not found.has_more and not self._to.is_over and not await self._to.rest() and not await self._is_there():
-            self._to.end()
+        if not found.has_more and not self._to.is_over and not await self._to.rest():
+            await self._probe()
         return after, revision
+
+    async def _probe(self) -> None:
+        """Look whether anybody is there, after a while in which nothing was to be sent."""
+        if not await self._is_there():
+            self._to.end()
+            return
+        ping = await self._pulse.beat()
+        if self._pulse.is_gone:
+            log.info("client_silent", session=self._record.id[:8])
+            self._to.end()
+        elif ping is not None:
+            await self._to.write(sse.event(ping))  # without an id: nobody comes back to it
 
     async def _catch_up(self) -> None:
         """Wait for what is known to be on its way: it decides what may be read."""

@@ -12,7 +12,8 @@ from gateway.errors import CapabilityMissing
 from gateway.handlers.port import InputRequired
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import unknown
-from gateway.protocol.peer import input_required_result, peer_of
+from gateway.protocol.peer import input_required_result, speaking
+from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
 
@@ -20,8 +21,9 @@ _SHOWN = 128
 class Tools:
     """Answers `tools/call`."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, spawn: Spawn) -> None:
         self._calls = calls
+        self._spawn = spawn
 
     async def call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> HandlerResult:
         """Run one tool.
@@ -34,14 +36,15 @@ class Tools:
         if bound is None:
             raise unknown(f"Tool not found: {params.name[:_SHOWN]}", exchange.correlation_id)
         try:
-            members = await self._calls.run(
-                exchange.principal,
-                bound,
-                params.arguments or {},
-                correlation_id=exchange.correlation_id,
-                peer=peer_of(ctx, params),
-                finder=exchange.registry,
-            )
+            async with speaking(ctx, params, self._spawn) as peer:
+                members = await self._calls.run(
+                    exchange.principal,
+                    bound,
+                    params.arguments or {},
+                    correlation_id=exchange.correlation_id,
+                    peer=peer,
+                    finder=exchange.registry,
+                )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
         except CapabilityMissing as error:

@@ -17,6 +17,9 @@ from gateway.protocol.outlets import Outlet
 log = structlog.get_logger(__name__)
 
 MAX_TURNS: Final = 256
+TAKEN: Final = "a request of this id is running"
+"""Why a second one is refused."""
+
 _PARTING_S = 2.0
 _RETRY_S = 1.0
 
@@ -85,7 +88,7 @@ class Turns:
         """
         of = turn.of
         if of in self._running:
-            raise Conflict("a request of this id is running")
+            raise Conflict(TAKEN)
         if len(self._running) >= MAX_TURNS and self._count(of) >= MAX_TURNS:
             raise LimitExceeded(f"{MAX_TURNS} requests of the session are running", retry_after_s=_RETRY_S)
         self._running[of] = turn

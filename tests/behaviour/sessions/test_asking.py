@@ -1,12 +1,15 @@
 """What a call asks its client: on its own stream, answered at any replica, once, and not waited for without end."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from mcp_types import LOG_LEVEL_META_KEY, LoggingMessageNotificationParams, RequestParamsMeta
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import call
+from tests.support.primitives import add, tool
+from tests.support.replicas import Mode
 
 REVISIONS = ("2025-06-18", "2025-11-25")
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -251,3 +254,33 @@ async def test_pings_go_both_ways(talk: Talk) -> None:
     ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
     assert (await wire.post(talk.replicas.b, ping)).json() == {"jsonrpc": "2.0", "id": "p", "result": {}}
     assert (await wire.answer(talk.replicas.a, {"id": "unasked"}, {})).status_code == 202
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_call_that_tells_too_much_is_held_to_a_measure(talk: Talk, mode: Mode) -> None:
+    """Ours: in both eras the newest of its progress is told, and of how many log messages none was (TEN-5, SRV-1)."""
+    lines, last = 69, 30
+    steps: list[dict[str, Any]] = [{"log": {"level": "error", "data": f"line {n}"}} for n in range(lines)]
+    steps += [{"progress": {"progress": n, "total": last}} for n in range(1, last + 1)]
+    flood = {"kind": "steps", "steps": [*steps, {"return": {"text": "done"}}]}
+    await add(talk.gateway, talk.slug, "tools", tool("flood", flood, safety="safe"))
+    told: list[float] = []
+    logged: list[Any] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        del total, message
+        told.append(progress)
+
+    async def note(params: LoggingMessageNotificationParams) -> None:
+        logged.append(params.data)
+
+    meta = cast(RequestParamsMeta, {LOG_LEVEL_META_KEY: "debug"} if mode == "2026-07-28" else {})
+    async with talk.replicas.client(talk.slug, talk.key, mode, logging_callback=note) as client:
+        answer = await client.call_tool("flood", {}, progress_callback=hear, meta=meta)
+
+    assert not answer.is_error
+    assert told == sorted(told)
+    assert told[-1] == last
+    notes = [said for said in logged if "were dropped" in said]
+    dropped = sum(int(said.split()[0]) for said in notes)
+    assert len(logged) - len(notes) + dropped == lines

@@ -15,6 +15,7 @@ from gateway.bus.bus import Bus
 from gateway.bus.channels import Channels
 from gateway.bus.places import Places
 from gateway.connections.connections import Connections
+from gateway.protocol.crowds import Crowds
 from gateway.protocol.listen import Listens
 from gateway.protocol.streams import Streams
 from gateway.protocol.turns import Turns
@@ -50,7 +51,7 @@ class House:
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
-    kinds = (Places, Streams, Listens, Turns, Channels)
+    kinds = (Places, Streams, Listens, Turns, Channels, Crowds)
     before = [_living(kind) for kind in (Connections, *kinds)]
     async with (
         recording_upstream() as upstream,

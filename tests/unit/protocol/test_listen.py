@@ -121,6 +121,39 @@ async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
     assert woken
 
 
+async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
+    """Ours: a client that reads slowly does not hear of what it lost sight of meanwhile (RES-4, TEN-5)."""
+    before = _registry(README, CHANGES)
+    listen = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
+    listen.tell("docs://readme", "docs://changes")
+
+    listen.hear(before, _registry(CHANGES, revision=2))
+
+    assert list(listen.take()) == ["docs://changes"]
+    listen.close()
+
+
+async def test_a_burst_of_updates_is_told_together() -> None:
+    """Ours: what changes in a moment wakes a client once, each resource told once and in its order (RES-4)."""
+    listens, registry = Listens(_Catalogs(), cast(Places, _Free())), _registry(README, CHANGES)
+    wanted = SubscriptionFilter(resource_subscriptions=["docs://readme", "docs://changes"])
+    listen, woken, told = await listens.open(registry, wanted), asyncio.Event(), list[Any]()
+
+    def wake() -> None:
+        told.append(list(listen.take()))
+        woken.set()
+
+    listen.wake = wake
+    for uri in ("docs://changes", "docs://readme", "docs://changes", "docs://none", "docs://changes"):
+        listens.tell(ALICE.tenant, uri)
+        listens.tell(TenantId("ten_b"), uri)
+    with anyio.fail_after(10):
+        await woken.wait()
+    await listens.close(listen)
+
+    assert told == [["docs://changes", "docs://readme"]]
+
+
 async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
     """Ours: who lost sight of a resource is not told by a replica that has yet to learn of it (TEN-5)."""
     catalogs, before = _Catalogs(), _registry(README, CHANGES)

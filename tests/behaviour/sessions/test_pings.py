@@ -1,0 +1,146 @@
+"""Pings of the server: who answers keeps its stream, who does not loses it, whichever replica hears the answer."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from typing import Any, cast
+
+import pytest
+from mcp import Client
+
+from tests.behaviour.sessions.conftest import Talk
+from tests.support.events import Event, Events, Wire, call
+from tests.support.gateway import ACCEPT
+from tests.support.replicas import Replicas, commanding, running_replicas, until
+from tests.support.servers import TestServers
+from tests.support.upstream import RecordingUpstream
+
+IDLE_S = 9
+"""A stream says a ping after a third of this."""
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+async def shared_replicas(
+    servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Replicas]:
+    """Two replicas whose sessions are short-lived, and which are impatient with quiet streams therefore."""
+    with servers.database() as database:
+        async with running_replicas(
+            database.app_url,
+            common_redis,
+            tmp_path_factory.mktemp("replicas"),
+            egress_allow=[upstream.authority],
+            session_idle_s=str(IDLE_S),
+        ) as started:
+            yield started
+
+
+async def _ping(events: Events) -> Event:
+    while True:
+        event = await events.next(seconds=PATIENCE_S)
+        if event.data:
+            assert event.message == {"jsonrpc": "2.0", "id": event.message["id"], "method": "ping"}
+            assert event.id is None, "a place to come back to"
+            return event
+
+
+def _open_questions(talk: Talk, session: str) -> set[bytes]:
+    states = talk.stored(f"*:s:{session}:state")
+    with commanding(talk.redis_url) as command:
+        names = [name for state in states for name in cast(list[bytes], command("HKEYS", state))]
+    return {name for name in names if name.startswith(b"q:")}
+
+
+async def test_an_answer_keeps_the_stream_wherever_it_arrives(talk: Talk) -> None:
+    """MCP: a ping is answered, with whatever; ours: at any replica (SRV-1, SRV-2)."""
+    wire = await talk.wire()
+    names: set[str] = set()
+    async with wire.listening(talk.replicas.a) as events:
+        for at in (talk.replicas.b, talk.replicas.a, talk.replicas.b):
+            ping = (await _ping(events)).message
+            names.add(ping["id"])
+            assert (await wire.answer(at, ping, {})).status_code == 202
+        refused = {
+            "jsonrpc": "2.0",
+            "id": (await _ping(events)).message["id"],
+            "error": {"code": -32601, "message": "?"},
+        }
+        assert (await wire.post(talk.replicas.b, refused)).status_code == 202
+        names.add((await _ping(events)).message["id"])
+
+    assert len(names) == 4
+    assert all(len(name) >= 16 for name in names)
+
+
+async def test_whoever_answers_no_ping_loses_the_stream_and_not_the_session(talk: Talk) -> None:
+    """Ours: the stream of a client that is gone ends properly; old pings are not said again (SRV-2, TEN-5)."""
+    wire, other = await talk.wire(), await talk.wire()
+    async with wire.listening(talk.replicas.a) as events:
+        place = (await events.next()).id
+        pings: list[str] = []
+        for _ in range(2):
+            ping = (await _ping(events)).message
+            pings.append(ping["id"])
+            await wire.post(talk.replicas.b, call("echo", {"name": "x"}))
+            assert (await other.answer(talk.replicas.b, ping, {})).status_code == 202, "counts in its own session only"
+        assert await events.rest(seconds=PATIENCE_S) == []
+
+    async def is_tidy() -> bool:
+        return _open_questions(talk, wire.session) == set()
+
+    await until(is_tidy)
+    late: dict[str, Any] = {"jsonrpc": "2.0", "id": pings[-1], "result": {}}
+    assert (await wire.post(talk.replicas.b, late)).status_code == 202
+    async with wire.listening(talk.replicas.b, place) as events:
+        fresh = (await _ping(events)).message
+    assert fresh["id"] not in pings
+
+
+async def test_the_sdks_client_keeps_its_stream(talk: Talk) -> None:
+    """MCP: the SDK's client answers by itself, at whatever replica comes next (SRV-1)."""
+    async with talk.replicas.client(talk.slug, talk.key, "legacy") as client:
+        await _hear_pings(talk, 4)
+        opened = [method for _, method in talk.replicas.turns].count("GET")
+        await client.call_tool("echo", {"name": "x"})
+
+    assert opened == 1
+
+
+async def test_the_sdks_client_of_the_old_transport_keeps_its_stream(talk: Talk) -> None:
+    """MCP: the same over HTTP+SSE, whose session ends with its stream (SRV-1)."""
+    async with talk.old_client(stream=talk.replicas.a, messages=talk.replicas.b) as client:
+        await _hear_pings(talk, 4)
+        await _echo(client)
+
+
+async def test_an_old_stream_that_answers_no_ping_ends_with_its_session(talk: Talk) -> None:
+    """Ours: a session of HTTP+SSE is its stream, so nothing stays of it (RES-6, SRV-2)."""
+    wire = Wire(talk.replicas, talk.slug, talk.key)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(wire.close)
+        client = wire.client(talk.replicas.a)
+        opening = client.stream("GET", f"/t/{talk.slug}/sse", headers={"accept": "text/event-stream"})
+        events = Events(await stack.enter_async_context(opening))
+        path = (await events.next()).data
+        said = [event.message["method"] for event in await events.rest(seconds=PATIENCE_S)]
+        gone = await client.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers={"accept": ACCEPT})
+
+    assert said == ["ping", "ping"]
+    assert gone.status_code == 404
+
+
+async def _hear_pings(talk: Talk, count: int) -> None:
+    """Wait until the one session with a stream was sent so many pings."""
+    old, seen = _open_questions(talk, "*"), set[bytes]()
+
+    async def are_enough() -> bool:
+        seen.update(_open_questions(talk, "*") - old)
+        return len(seen) >= count
+
+    await until(are_enough, seconds=PATIENCE_S, pause=0.2)
+
+
+async def _echo(client: Client) -> None:
+    answer = await client.call_tool("echo", {"name": "x"})
+    assert not answer.is_error
