@@ -21,7 +21,7 @@ class Chains:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._writer = secrets.token_hex(8)
+        self.writer = secrets.token_hex(8)
         self._mark = secrets.token_hex(4)[:5]
         self._written = 0
         self._ends: dict[str, tuple[int, bytes]] = {}
@@ -52,7 +52,7 @@ class Chains:
         row = AuditRow(
             tenant,
             row_id,
-            self._writer,
+            self.writer,
             seq + 1,
             at_us,
             record.kind.value,

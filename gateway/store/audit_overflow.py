@@ -18,6 +18,7 @@ from gateway.domain.audit import CallRecord
 from gateway.errors import GatewayError
 from gateway.store.audit_chain import storable
 from gateway.store.audit_chains import APPEND, Chains
+from gateway.store.audit_moved import Moved
 from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import AWAY
 
@@ -32,6 +33,9 @@ _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 class Overflow(Protocol):
     """Where entries wait; what `keep` has returned for is durable."""
+
+    waiting: int | None
+    """How many wait, of all replicas; None while nobody knows."""
 
     async def keep(self, entries: Sequence[bytes]) -> None:
         """Have these wait, in this order, or raise Unavailable."""
@@ -74,8 +78,11 @@ def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
 class AuditDrain:
     """Brings back what waits as soon as the database takes it; open it once per replica."""
 
-    def __init__(self, url: str, overflow: Overflow, *, chain_key: bytes, pause_s: float = _PAUSE_S) -> None:
+    def __init__(
+        self, url: str, overflow: Overflow, *, chain_key: bytes, moved: Moved | None = None, pause_s: float = _PAUSE_S
+    ) -> None:
         self._url = url
+        self._moved = Moved() if moved is None else moved
         self._overflow = overflow
         self._chain_key = chain_key
         self._pause_s = pause_s
@@ -132,3 +139,5 @@ class AuditDrain:
         if missing:
             rows = [(one.record, one.id, one.at_us) for one in missing.values()]
             await connection.fetchval(APPEND, *chains.columns_of(rows))
+            for record, _, _ in rows:
+                self._moved.note(record.tenant, chains.writer)

@@ -24,18 +24,22 @@ from gateway.domain.audit import AuditKind, CallRecord
 from gateway.errors import AuditUnavailable, GatewayError, Unavailable
 from gateway.store.audit_chain import AuditRow, now_us
 from gateway.store.audit_chains import APPEND, Chains
+from gateway.store.audit_moved import Moved
 from gateway.store.audit_overflow import Overflow, pack
 from gateway.store.connect import Connection, Statement, connect_app
 from gateway.store.faults import AWAY
+from gateway.store.silence import PROMPT_S, Silence, patience
 
 log = structlog.get_logger(__name__)
 
 _LARGEST_GROUP = 256
 _COMMIT_S = 10.0
+"""For what can be kept nowhere else."""
+
 _CLOSE_S = 5.0
 _KEEP_S = 2.0
-_LEFT_ALONE_S = (1.0, 3.0)
-"""How long a database that refused, or did not answer, is not asked again while there is an overflow."""
+_LEFT_ALONE_S = 1.0
+"""How long a database that refused is not asked again while there is an overflow."""
 
 _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -46,8 +50,17 @@ _Waiting = tuple[CallRecord, "asyncio.Future[None]"]
 class AuditWriter:
     """Writes call records; open it once per replica."""
 
-    def __init__(self, url: str, *, chain_key: bytes, overflow: Overflow | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        chain_key: bytes,
+        overflow: Overflow | None = None,
+        silence: Silence | None = None,
+        moved: Moved | None = None,
+    ) -> None:
         self._url = url
+        self._moved = Moved() if moved is None else moved
         self._chain_key = chain_key
         self._waiting: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
@@ -58,6 +71,7 @@ class AuditWriter:
         self._chains = Chains(chain_key)
         self._tasks: TaskGroup | None = None
         self._overflow = overflow
+        self._silence = Silence() if silence is None else silence
         self._names = Chains(chain_key)  # ids of what is not written by a connection
         self._left_alone_until = 0.0
         self.written = 0
@@ -68,6 +82,11 @@ class AuditWriter:
     def waiting(self) -> int:
         """How many entries wait for their group."""
         return len(self._waiting)
+
+    @property
+    def kept_waiting(self) -> int | None:
+        """How many entries of all replicas wait elsewhere; None while nobody knows."""
+        return None if self._overflow is None else self._overflow.waiting
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -125,12 +144,12 @@ class AuditWriter:
             self._ended.set()
 
     async def _write_group(self, group: Sequence[_Waiting]) -> None:
-        if time.monotonic() < self._left_alone_until:
+        if self._is_left_alone():
             await self._keep(group, None)
             return
         columns: list[list[object]] | None = None
         try:
-            async with asyncio.timeout(_COMMIT_S):
+            async with patience(self._patience_for(group)):
                 statement = await self._ready()
                 columns = self._chains.columns([record for record, _ in group])
                 await statement.fetchval(*columns)
@@ -146,14 +165,30 @@ class AuditWriter:
             self._leave_alone(error, was_connected=columns is not None)
             await self._keep(group, columns)
         else:
+            self._silence.end()
             self.written += len(group)
             _succeed(group)
+            for tenant in {record.tenant for record, _ in group}:
+                self._moved.note(tenant, self._chains.writer)
+
+    def _patience_for(self, group: Sequence[_Waiting]) -> float:
+        """An outcome that can be kept elsewhere waits no longer than a call does for anything of PostgreSQL."""
+        is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
+        return PROMPT_S if is_kept else _COMMIT_S
+
+    def _is_left_alone(self) -> bool:
+        if self._overflow is None:
+            return False
+        return time.monotonic() < self._left_alone_until or not self._silence.may_ask()
 
     def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
         """A connection that broke may be replaced at once; a database that is away is not asked by every group."""
-        is_slow = isinstance(error, TimeoutError)
-        if self._overflow is not None and (is_slow or not was_connected):
-            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S[is_slow]
+        if isinstance(error, TimeoutError):
+            self._silence.note()
+            return
+        self._silence.end()  # that was an answer
+        if self._overflow is not None and not was_connected:
+            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
 
     async def _keep(self, group: Sequence[_Waiting], columns: list[list[object]] | None) -> None:
         """Have outcomes wait elsewhere, under the ids they already had: nobody knows whether they were stored."""
@@ -162,7 +197,7 @@ class AuditWriter:
             return
         try:
             entries = [self._pack(record, place, columns) for place, (record, _) in outcomes]
-            async with asyncio.timeout(_KEEP_S):
+            async with patience(_KEEP_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:
             log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)

@@ -14,7 +14,7 @@ from gateway.store.connect import APP_ROLE, Connection, connect_owner
 from gateway.store.tables import metadata
 
 _TABLES = sorted(metadata.tables)
-_APPEND_ONLY = ("audit_entries",)
+_APPEND_ONLY = ("audit_entries", "audit_heads")
 
 _SERVER = """
 select current_setting('server_version') as version, current_setting('server_version_num')::int as number,

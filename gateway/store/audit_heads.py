@@ -1,0 +1,137 @@
+"""Where the chains of a tenant's trail stand, signed together and kept beside them.
+
+A chain shows by itself what was changed or taken out of its middle, never that its end is gone. A signature names a
+chain, the number it had reached and its head; so whoever cuts the end off has to cut the signature out, too. The
+signatures of one signer are a chain themselves, and a later signer signs where the earlier ones ended.
+"""
+
+import hmac
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import ARRAY, Text, bindparam, select, text, tuple_
+from sqlalchemy import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.audit import SIGNERS
+from gateway.domain.identifiers import TenantId
+from gateway.store.tables import audit_heads
+
+
+class End(NamedTuple):
+    """How far a chain has come: the number and the MAC of its last entry."""
+
+    writer: str
+    seq: int
+    head: bytes
+
+
+class HeadRow(NamedTuple):
+    """One signature but for its MAC."""
+
+    tenant: str
+    signer: str
+    number: int
+    writer: str
+    seq: int
+    head: bytes
+
+
+class Signature(NamedTuple):
+    """One signature as it stands in the table."""
+
+    row: HeadRow
+    mac: bytes
+
+
+_encoder = msgspec.msgpack.Encoder()
+
+_UNSIGNED = """
+    where not exists (
+        select from audit_heads h where h.tenant_id = :tenant and h.writer = ends.writer and h.seq >= ends.seq
+    )
+    order by ends.writer
+"""
+
+_ALL_ENDS = text(f"""
+    with recursive writers as (
+        (
+            select writer, seq, mac from audit_entries
+            where tenant_id = :tenant order by writer desc, seq desc limit 1
+        )
+        union all
+        select found.* from writers, lateral (
+            select e.writer, e.seq, e.mac from audit_entries e
+            where e.tenant_id = :tenant and e.writer < writers.writer order by e.writer desc, e.seq desc limit 1
+        ) found
+    ), signers as (
+        (
+            select signer, number, mac from audit_heads
+            where tenant_id = :tenant order by signer desc, number desc limit 1
+        )
+        union all
+        select found.* from signers, lateral (
+            select h.signer, h.number, h.mac from audit_heads h
+            where h.tenant_id = :tenant and h.signer < signers.signer order by h.signer desc, h.number desc limit 1
+        ) found
+    ), ends as (
+        select writer, seq, mac from writers
+        union all
+        select :signers || signer, number, mac from signers where signer <> :signer
+    )
+    select ends.writer, ends.seq, ends.mac from ends {_UNSIGNED}
+""")  # noqa: S608  # a constant; each chain costs one step in its index, however long it is
+
+_ENDS_OF = text(f"""
+    select ends.writer, ends.seq, ends.mac
+    from unnest(:writers) named (writer), lateral (
+        select e.writer, e.seq, e.mac from audit_entries e
+        where e.tenant_id = :tenant and e.writer = named.writer order by e.seq desc limit 1
+    ) ends {_UNSIGNED}
+""").bindparams(bindparam("writers", type_=ARRAY(Text)))  # noqa: S608
+
+
+def seal(key: bytes, previous: bytes, row: HeadRow) -> bytes:
+    """The MAC of a signature that follows the one with the MAC `previous`."""
+    return hmac.digest(key, previous + _encoder.encode(row), "sha256")
+
+
+async def unsigned(tenant: TenantId, db: AsyncSession, *, signer: str) -> Sequence[End]:
+    """The ends of all chains that nobody has signed, those of other signers among them."""
+    named = {"tenant": tenant, "signer": signer, "signers": SIGNERS}
+    return [End._make(row) for row in await db.execute(_ALL_ENDS, named)]
+
+
+async def unsigned_of(tenant: TenantId, db: AsyncSession, writers: Collection[str]) -> Sequence[End]:
+    """The same of these writers only."""
+    named = {"tenant": tenant, "writers": sorted(writers)}
+    return [End._make(row) for row in await db.execute(_ENDS_OF, named)]
+
+
+async def append(tenant: TenantId, db: AsyncSession, signatures: Sequence[Signature]) -> None:
+    """Add signatures."""
+    rows = [
+        {
+            "tenant_id": tenant,
+            "signer": row.signer,
+            "number": row.number,
+            "writer": row.writer,
+            "seq": row.seq,
+            "head": row.head,
+            "mac": mac,
+        }
+        for row, mac in signatures
+    ]
+    await db.execute(insert_into(audit_heads), rows)
+
+
+async def signatures(tenant: TenantId, db: AsyncSession, *, after: Signature | None, limit: int) -> Sequence[Signature]:
+    """Signatures signer by signer, each one's in order; those that follow `after`."""
+    columns = audit_heads.c
+    named = columns.tenant_id, columns.signer, columns.number, columns.writer, columns.seq, columns.head, columns.mac
+    query = select(*named).where(columns.tenant_id == tenant)
+    if after is not None:
+        query = query.where(tuple_(columns.signer, columns.number) > (after.row.signer, after.row.number))
+    rows = await db.execute(query.order_by(columns.signer, columns.number).limit(limit))
+    return [Signature(row=HeadRow._make(row[:-1]), mac=row[-1]) for row in rows]
