@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.bus.bus import Bus
+from gateway.bus.claims import Claims
 from gateway.bus.logs import Logs
 from gateway.bus.nonces import Nonces
 from gateway.bus.places import Places
@@ -19,6 +20,7 @@ class Backing:
     bus: Bus
     sessions: Sessions
     logs: Logs
+    claims: Claims
     questions: Questions
     preferences: Preferences
     subscriptions: Subscriptions
@@ -34,6 +36,7 @@ def back_sessions(bus: Bus, *, idle_s: int) -> Backing:
         bus=bus,
         sessions=sessions,
         logs=Logs(bus, sessions),
+        claims=Claims(bus),
         questions=Questions(bus),
         preferences=Preferences(bus),
         subscriptions=Subscriptions(bus, sessions),

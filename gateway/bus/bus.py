@@ -4,6 +4,8 @@ Every replica gets every event, its own too. Redis forgets what it publishes: wh
 are lost, and the listeners for gaps are told once it stands again.
 """
 
+import hashlib
+import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -36,6 +38,7 @@ class Bus:
         self.namespace = namespace
         self.replica = secrets.token_hex(8)
         self._client = Client(url)
+        self._secret = secret
         self._envelope = Envelope(namespace=namespace, secret=secret)
         self._pulse = f"{namespace}:replica:{self.replica}"
         self._listeners: dict[object, Callable[[Event], None]] = {}
@@ -107,6 +110,10 @@ class Bus:
         await self._client.ping()
         if not self._is_live:
             raise RedisUnavailable("events of other replicas do not arrive", retry_after_s=1.0)
+
+    def derive(self, purpose: str) -> bytes:
+        """A key for one purpose, the same at all replicas."""
+        return hmac.digest(self._secret, purpose.encode(), hashlib.sha256)
 
     def script(self, text: str) -> Script:
         """A Lua script to run in this Redis."""

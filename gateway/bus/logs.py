@@ -2,17 +2,24 @@
 
 A stream is a Redis Stream of its own. A message longer than an entry may be takes several entries, written in one step.
 The last message of a request's stream is marked final, and nothing can be added after it: so a call whose replica is
-gone ends in the same way for everybody, also when that replica was only asleep.
+gone ends in the same way for everybody, also when that replica was only asleep. Each message has a MAC (see `seals`);
+one without a good one is left out, wherever it came from.
 """
 
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from gateway.bus.bus import Bus
+from gateway.bus.claims import IS_TAKEN
 from gateway.bus.lives import life_key
+from gateway.bus.seals import UPDATE, Seal
 from gateway.bus.session_keys import SessionKeys
 from gateway.bus.sessions import Sessions
+
+log = structlog.get_logger(__name__)
 
 ENTRY_BYTES = 64 * 1024
 START = "0-0"
@@ -21,13 +28,19 @@ START = "0-0"
 _MAX_ENTRIES = 1000
 _READ_ENTRIES = 32
 _KEPT_S = 600
-_FINAL, _MORE = b"f", b"c"
+_SAID, _FINAL, _MORE = b"d", b"f", b"c"
+_MAC_PLACE = 3
+"""Flag, value, then `m` and the MAC, with the last piece of a message."""
+_Row = tuple[bytes, Sequence[bytes]]
 _ENDED = 2
 
-# KEYS: record, state, index. ARGV: stream, prefix of the logs, who runs it, the request's id as JSON, idle ms.
-# Answers the id of a first, empty entry; '' when a request of that id is running in another stream; nil when the
-# session has ended. Names of logs that have expired are forgotten on the way.
-_OPEN = """
+# KEYS: record, state, index. ARGV: stream, prefix of the logs, who runs it, the request's id as JSON, idle ms, MAC,
+# the life of who runs it.
+# Answers the id of a first, empty entry; '' when a request of that id is running elsewhere; nil when the session has
+# ended. Names of logs that have expired are forgotten on the way.
+_OPEN = (
+    IS_TAKEN
+    + """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[3])) do
   if redis.call('EXISTS', ARGV[2] .. name) == 0 then
@@ -35,27 +48,25 @@ for _, name in ipairs(redis.call('SMEMBERS', KEYS[3])) do
     redis.call('HDEL', KEYS[2], 'run:' .. name)
   end
 end
-local running = redis.call('HGET', KEYS[2], 'id:' .. ARGV[4])
-if running and redis.call('EXISTS', ARGV[2] .. running) == 1 then return '' end
+if is_taken(redis.call('HGET', KEYS[2], 'id:' .. ARGV[4]), ARGV[1], ARGV[7], ARGV[2]) then return '' end
 redis.call('HSET', KEYS[2], 'id:' .. ARGV[4], ARGV[1], 'run:' .. ARGV[1], ARGV[3] .. ' ' .. ARGV[4])
 redis.call('SADD', KEYS[3], ARGV[1])
-local id = redis.call('XADD', ARGV[2] .. ARGV[1], '*', 'd', '')
+local id = redis.call('XADD', ARGV[2] .. ARGV[1], '*', 'd', '', 'm', ARGV[6])
 for _, key in ipairs({ARGV[2] .. ARGV[1], KEYS[2], KEYS[3]}) do redis.call('PEXPIRE', key, ARGV[5]) end
 return id
 """
+)
 
 # KEYS: record, log, state, index, channel. ARGV: stream, idle ms, most entries, 'f' when it is the last message,
-# a question's id or '', then the pieces of one message.
+# a question's id or '', the MAC of the message, then its pieces.
 # Answers the id of its last entry; '' when the stream was ended before; nil when the session has ended.
 _APPEND = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
 if last and last[2][1] == 'f' then return '' end
-local id
-for index = 6, #ARGV do
-  local flag = index < #ARGV and 'c' or (ARGV[4] == 'f' and 'f' or 'd')
-  id = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', flag, ARGV[index])
-end
+for index = 7, #ARGV - 1 do redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'c', ARGV[index]) end
+local flag = ARGV[4] == 'f' and 'f' or 'd'
+local id = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', flag, ARGV[#ARGV], 'm', ARGV[6])
 redis.call('SADD', KEYS[4], ARGV[1])
 if ARGV[5] ~= '' then redis.call('HSET', KEYS[3], 'q:' .. ARGV[5], '') end
 if ARGV[4] == 'f' then
@@ -105,7 +116,10 @@ _TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a stream; an update of a resource has its URI instead of a text."""
+    """One message of a stream; an update of a resource has its URI instead of a text.
+
+    One that is not believed keeps its place and says nothing.
+    """
 
     id: str
     text: bytes = b""
@@ -146,6 +160,9 @@ class Logs:
         self.replica = bus.replica
         self._namespace = bus.namespace
         self._idle_ms = sessions.idle_ms
+        self._seal = Seal(bus)
+        self.refused = 0
+        """How many messages were left out because nobody of ours had written them there."""
         self._open = bus.script(_OPEN)
         self._append = bus.script(_APPEND)
         self._read = bus.script(_READ)
@@ -162,7 +179,9 @@ class Logs:
             RedisUnavailable: it may or may not have begun.
         """
         named = (keys.record, keys.state, keys.index)
-        return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms))
+        mac = self._seal.make(keys.log(stream), _SAID, b"")
+        life = life_key(self._namespace, self.replica)
+        return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms, mac, life))
 
     async def append(
         self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
@@ -175,8 +194,9 @@ class Logs:
         pieces = [text[place : place + ENTRY_BYTES] for place in range(0, len(text), ENTRY_BYTES)] or [b""]
         kept = min(self._idle_ms, _KEPT_S * 1000) if is_final else self._idle_ms
         named = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
-        flag = "f" if is_final else ""
-        return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, *pieces)) or None
+        flag = _FINAL if is_final else _SAID
+        mac = self._seal.make(keys.log(stream), flag, text)
+        return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
 
     async def read(
         self, keys: SessionKeys, stream: str, after: str, *, run: Run | None = None, reader: str = ""
@@ -189,11 +209,12 @@ class Logs:
         life = keys.record if run is None else life_key(self._namespace, run.replica)
         named = (keys.record, keys.log(stream), keys.state, life)
         alive, newest, is_run, rows, kept = await self._read(named, stream, after, _READ_ENTRIES, reader)
-        messages = _join(rows)
         more = len(rows) == _READ_ENTRIES
-        while more and (not messages or messages[-1].id != rows[-1][0].decode()):  # it ends inside of a message
-            rows += await self._rest(named, stream, rows[-1][0].decode())
-            messages = _join(rows)
+        while more and rows[-1][1][0] == _MORE:  # it ends inside of a message
+            rest = await self._rest(named, stream, rows[-1][0].decode())
+            more = bool(rest)  # entries of one message are written in one step: its end is there, or it is none of ours
+            rows += rest
+        messages = self._join(keys, stream, rows)
         return Found(
             messages=messages,
             is_alive=bool(alive),
@@ -226,30 +247,36 @@ class Logs:
         """Forget what was added before an entry."""
         await self._trim((keys.log(stream),), before)
 
-    async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[tuple[bytes, list[bytes]]]:
+    async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[_Row]:
         _, _, _, rows, _ = await self._read(named, stream, after, _READ_ENTRIES, "")
-        if not rows:
-            raise RuntimeError("a message without an end")  # its entries are written in one step
-        found: list[tuple[bytes, list[bytes]]] = rows
+        found: list[_Row] = rows
         return found
 
+    def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[Message]:
+        """The whole messages among entries of a log; pieces at the end whose message goes on are left out."""
+        messages: list[Message] = []
+        pieces: list[bytes] = []
+        name, refused = keys.log(stream), 0
+        for entry, fields in rows:
+            flag, value = fields[0], fields[1]
+            if flag == _MORE:
+                pieces.append(value)
+                continue
+            text = b"".join((*pieces, value)) if pieces else value
+            pieces.clear()
+            is_ours = len(fields) > _MAC_PLACE and self._seal.holds(name, flag, text, fields[_MAC_PLACE])
+            refused += not is_ours
+            messages.append(_message(entry.decode(), flag, text) if is_ours else Message(id=entry.decode()))
+        if refused:
+            self.refused += refused
+            log.error("messages_refused", tenant_id=keys.tenant, session=keys.session[:8], messages=refused)
+        return messages
 
-def _join(rows: Sequence[tuple[bytes, Sequence[bytes]]]) -> list[Message]:
-    """The whole messages among entries; pieces at the end whose message goes on are left out."""
-    messages: list[Message] = []
-    pieces: list[bytes] = []
-    for entry, fields in rows:
-        flag, value = fields[0], fields[1]
-        if flag == _MORE:
-            pieces.append(value)
-            continue
-        if flag == b"u":
-            messages.append(Message(id=entry.decode(), uri=value.decode("utf-8", "surrogatepass")))
-            continue
-        text = b"".join((*pieces, value)) if pieces else value
-        messages.append(Message(id=entry.decode(), text=text, is_final=flag == _FINAL))
-        pieces.clear()
-    return messages
+
+def _message(entry: str, flag: bytes, text: bytes) -> Message:
+    if flag == UPDATE:
+        return Message(id=entry, uri=text.decode("utf-8", "surrogatepass"))
+    return Message(id=entry, text=text, is_final=flag == _FINAL)
 
 
 def _text(answer: bytes | None) -> str | None:

@@ -4,6 +4,7 @@ Sessions of a tenant are found by the digest of the URI; a session that has ende
 """
 
 from gateway.bus.bus import Bus
+from gateway.bus.seals import UPDATE, Seal
 from gateway.bus.session_keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
 from gateway.bus.sessions import Sessions
 from gateway.domain.identifiers import TenantId
@@ -37,7 +38,8 @@ return redis.call('SREM', KEYS[1], ARGV[2])
 _SUBSCRIBERS = "return redis.call('SMEMBERS', KEYS[1])"
 
 # KEYS: subscribers of the URI. ARGV: what names of sessions begin with, URI, most entries, idle ms, stream, digest,
-# sessions. Answers how many were told. An update that was not taken to be sent yet tells of those after it as well.
+# then sessions, each with the MAC of its entry. Answers how many were told. An update that was not taken to be sent yet
+# tells of those after it as well.
 _TELL = """
 local function is_after(one, other)
   local ms, number = string.match(one, '^(%d+)%-(%d+)$')
@@ -46,7 +48,7 @@ local function is_after(one, other)
   return tonumber(number) > tonumber(other_number)
 end
 local told = 0
-for index = 7, #ARGV do
+for index = 7, #ARGV, 2 do
   local record = ARGV[1] .. ARGV[index]
   if redis.call('EXISTS', record) == 0 then
     redis.call('SREM', KEYS[1], ARGV[index])
@@ -54,7 +56,7 @@ for index = 7, #ARGV do
     local stream, state = record .. ':log:' .. ARGV[5], record .. ':state'
     local last = redis.call('HGET', state, 'update:' .. ARGV[6])
     if not last or not is_after(last, redis.call('HGET', state, 'taken') or '0-0') then
-      local id = redis.call('XADD', stream, 'MAXLEN', '~', ARGV[3], '*', 'u', ARGV[2])
+      local id = redis.call('XADD', stream, 'MAXLEN', '~', ARGV[3], '*', 'u', ARGV[2], 'm', ARGV[index + 1])
       redis.call('HSET', state, 'update:' .. ARGV[6], id)
     end
     redis.call('SADD', record .. ':logs', ARGV[5])
@@ -74,6 +76,7 @@ class Subscriptions:
     def __init__(self, bus: Bus, sessions: Sessions) -> None:
         self._namespace = bus.namespace
         self._idle_ms = sessions.idle_ms
+        self._seal = Seal(bus)
         self._subscribe = bus.script(_SUBSCRIBE)
         self._unsubscribe = bus.script(_UNSUBSCRIBE)
         self._subscribers = bus.script(_SUBSCRIBERS)
@@ -107,14 +110,21 @@ class Subscriptions:
         """
         of = self._key(tenant, uri)
         found: list[bytes] = await self._subscribers((of,))
+        prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
         told = 0
         for place in range(0, len(found), _BATCH):
-            batch = found[place : place + _BATCH]
-            prefix = SessionKeys(self._namespace, tenant, "").record
+            batch = [
+                part for session in found[place : place + _BATCH] for part in self._sealed(tenant, session, encoded)
+            ]
             told += await self._tell(
-                (of,), prefix, uri, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
+                (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
             )
         return told
+
+    def _sealed(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
+        """The session, and the MAC of the update in its log."""
+        log = SessionKeys(self._namespace, tenant, session.decode("utf-8", "replace")).log(STANDALONE)
+        return session, self._seal.make(log, UPDATE, uri)
 
     def _key(self, tenant: TenantId, uri: str) -> str:
         return f"{subscribers_prefix(self._namespace, tenant)}{digest_uri(uri)}"

@@ -2,15 +2,19 @@
 
 import random
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
 import pytest
 import redis.asyncio
 
+from gateway.bus.backing import Backing, back_sessions
 from gateway.bus.buckets import Buckets
 from gateway.bus.bus import Bus
+from gateway.bus.logs import ENTRY_BYTES, START
 from gateway.bus.messages import Envelope
+from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.bus.sessions import Sessions, new_session_id
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import KeyId, TenantId
@@ -102,3 +106,115 @@ async def test_planted_limits_do_not_break_calls(redis_url: str, bus: Bus) -> No
     for tenant in (bad, good):
         async with buckets.admit(tenant, KeyId("key_1"), Limits()):
             pass
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Two sessions of one tenant and one of another, and somebody else in Redis."""
+
+    backing: Backing
+    intruder: Any
+    mine: SessionKeys
+    colleague: SessionKeys
+    stranger: SessionKeys
+
+    async def entries(self, keys: SessionKeys, stream: str) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """What Redis has of a stream."""
+        found: list[tuple[bytes, dict[bytes, bytes]]] = await self.intruder.xrange(keys.log(stream))
+        return found
+
+    async def plant(self, keys: SessionKeys, stream: str, fields: dict[Any, bytes]) -> None:
+        """Add an entry as anybody may who can write into this Redis."""
+        await self.intruder.xadd(keys.log(stream), fields)
+
+    async def told(self, keys: SessionKeys, stream: str) -> list[str | bytes]:
+        """What a client of this session would be sent."""
+        found = await self.backing.logs.read(keys, stream, START)
+        assert all(message.is_final is False for message in found.messages)
+        return [message.uri or message.text for message in found.messages if message.uri or message.text]
+
+
+@pytest.fixture
+async def streams(redis_url: str, bus: Bus) -> AsyncGenerator[Streams]:
+    """Each session is subscribed to a resource, and was told something."""
+    backing, keys = back_sessions(bus, idle_s=60), list[SessionKeys]()
+    for tenant in (TENANTS[0], TENANTS[0], TENANTS[1]):
+        record = _record(tenant)
+        await backing.sessions.create(record, cap=10)
+        keys.append(backing.sessions.keys(tenant, record.id))
+    for each in keys:
+        await backing.subscriptions.subscribe(each, "note://1")
+        await backing.logs.append(each, STANDALONE, f"for {each.session}".encode())
+    for tenant in TENANTS[:2]:
+        await backing.subscriptions.tell(tenant, "note://1")
+    intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
+    yield Streams(backing, intruder, *keys)
+    await intruder.aclose()
+
+
+async def test_what_nobody_of_ours_wrote_is_told_to_nobody(streams: Streams) -> None:
+    """Ours: forged messages and updates never reach a client, the real ones around them do (TEN-5, SRV-2)."""
+    mine, real = streams.mine, f"for {streams.mine.session}".encode()
+    (_, said), (_, update) = await streams.entries(mine, STANDALONE)
+    for flag, text in ((b"d", b"forged"), (b"f", b"forged"), (b"u", b"note://2"), (b"x", b"odd"), (b"u", b"\xff")):
+        await streams.plant(mine, STANDALONE, {flag: text})
+        await streams.plant(mine, STANDALONE, {flag: text, b"m": b""})
+        await streams.plant(mine, STANDALONE, {flag: text, b"m": said[b"m"]})
+    await streams.plant(mine, STANDALONE, {b"f": real, b"m": said[b"m"]})
+    await streams.plant(mine, STANDALONE, {b"u": real, b"m": said[b"m"]})
+    await streams.plant(mine, STANDALONE, {b"d": b"note://1", b"m": update[b"m"]})
+
+    assert await streams.told(mine, STANDALONE) == [real, "note://1"]
+    assert streams.backing.logs.refused == 18
+
+
+async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: Streams) -> None:
+    """Ours: an entry counts in its own stream of its own session of its own tenant only (TEN-5, SRV-2)."""
+    mine = streams.mine
+    await streams.backing.logs.append(mine, "r-request", b"an answer")
+    for keys, stream in ((streams.colleague, STANDALONE), (streams.stranger, STANDALONE), (mine, "r-request")):
+        for _, fields in await streams.entries(keys, stream):
+            await streams.plant(mine, STANDALONE, fields)
+    for _, fields in (await streams.entries(mine, STANDALONE))[:2]:
+        await streams.plant(mine, "r-request", fields)
+
+    assert await streams.told(mine, STANDALONE) == [f"for {mine.session}".encode(), "note://1"]
+    assert await streams.told(mine, "r-request") == [b"an answer"]
+
+
+async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) -> None:
+    """Ours: a long message is whole as it was written, or it is not told; a reader goes on behind it (TEN-5)."""
+    logs, mine = streams.backing.logs, streams.mine
+    await logs.append(mine, "r-long", b"1" * ENTRY_BYTES + b"2" * ENTRY_BYTES + b"3")
+    pieces = [fields for _, fields in await streams.entries(mine, "r-long")]
+    for order in ((1, 0, 2), (0, 2), (0, 0, 1, 2)):
+        for place in order:
+            await streams.plant(mine, "r-swapped", pieces[place])
+    for place in (0, 1, 2):
+        await streams.plant(mine, "r-other", pieces[place])
+    await logs.append(mine, "r-swapped", b"whole")
+
+    assert await streams.told(mine, "r-swapped") == [b"whole"]
+    assert await streams.told(mine, "r-other") == []
+    assert [len(text) for text in await streams.told(mine, "r-long")] == [2 * ENTRY_BYTES + 1]
+
+
+async def test_pieces_without_an_end_hold_nobody_up(streams: Streams) -> None:
+    """Ours: what somebody left unfinished in a stream is no reason to read it again and again (TEN-5)."""
+    for _ in range(32):
+        await streams.plant(streams.mine, "r-endless", {b"c": b"more"})
+
+    found = await streams.backing.logs.read(streams.mine, "r-endless", START)
+
+    assert (found.messages, found.has_more) == ([], False)
+
+
+async def test_entries_without_a_mac_end_no_session(streams: Streams) -> None:
+    """Ours: what a release before there were MACs has written is left out, and the session goes on (SRV-2)."""
+    mine = streams.mine
+    await streams.intruder.delete(mine.log(STANDALONE))
+    await streams.plant(mine, STANDALONE, {b"d": b"old"})
+    await streams.plant(mine, STANDALONE, {b"u": b"note://1"})
+    await streams.backing.logs.append(mine, STANDALONE, b"new")
+
+    assert await streams.told(mine, STANDALONE) == [b"new"]
