@@ -42,7 +42,7 @@ def build_app(
     inside = build_inside(doors, keys, code, metrics)
     backing = back_sessions(doors.bus, idle_s=settings.session_idle_s)
     face = _build_face(doors, inside, backing)
-    events = Events(doors.bus, inside, backing.subscriptions)
+    events = Events(doors.bus, inside, backing.subscriptions, doors.moved)
     readiness.before_closing(face.close_streams)
     follow(
         metrics,

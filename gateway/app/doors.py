@@ -9,10 +9,13 @@ from gateway.app.tracing import find_traces
 from gateway.bus.bus import Bus
 from gateway.bus.overflow import Overflow
 from gateway.settings import Settings
+from gateway.store.audit_moved import Moved
 from gateway.store.audit_overflow import AuditDrain
+from gateway.store.audit_signer import AuditSigner
 from gateway.store.audit_writer import AuditWriter
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
+from gateway.store.silence import Silence
 from gateway.telemetry.traces import Traces
 from gateway.upstream.pool import Upstream
 
@@ -27,6 +30,8 @@ class Doors:
     upstream: Upstream
     audit: AuditWriter
     drain: AuditDrain
+    moved: Moved
+    signer: AuditSigner
     traces: Traces | None = None
     """Where spans are exported."""
 
@@ -34,7 +39,7 @@ class Doors:
     def parts(self) -> Sequence[AbstractAsyncContextManager[object]]:
         """What is opened, in this order."""
         traces = () if self.traces is None else (self.traces,)
-        return (*traces, self.store, self.bus, self.upstream, self.audit, self.drain)
+        return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
 
     async def check(self) -> None:
         """Refuse to go on without a database and a Redis that can be used.
@@ -51,13 +56,16 @@ def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url:
     sealer = Sealer(keys.secret_keys)
     traces = find_traces(settings)
     bus, chain_key = Bus(redis_url, secret=sealer.derive("bus")), sealer.derive("audit")
-    overflow = Overflow(bus, secret=sealer.derive("audit overflow"))
+    overflow, silence = Overflow(bus, secret=sealer.derive("audit overflow")), Silence()
+    store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), Moved()
     return Doors(
-        store=Store(database_url, pool_size=settings.database_pool),
+        store=store,
         sealer=sealer,
         bus=bus,
         upstream=Upstream(egress_allow=settings.egress_allow, traces=traces),
-        audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow),
-        drain=AuditDrain(database_url, overflow, chain_key=chain_key),
+        audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved),
+        drain=AuditDrain(database_url, overflow, chain_key=chain_key, moved=moved),
+        moved=moved,
+        signer=AuditSigner(store, moved, key=sealer.derive("audit heads")),
         traces=traces,
     )

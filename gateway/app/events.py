@@ -14,12 +14,14 @@ from gateway.domain.events import (
     SessionEnded,
     TenantRemoved,
 )
+from gateway.store.audit_chain import CATALOG
+from gateway.store.audit_moved import Moved
 
 
 class Events:
     """Delivers events to the parts of this replica; its own at once, so that a caller reads what it wrote."""
 
-    def __init__(self, bus: Bus, inside: Inside, subscriptions: Subscriptions) -> None:
+    def __init__(self, bus: Bus, inside: Inside, subscriptions: Subscriptions, moved: Moved) -> None:
         self._bus = bus
         self._snapshots = inside.snapshots
         self._views = inside.views
@@ -27,6 +29,7 @@ class Events:
         self._credentials = inside.credentials
         self._connections = inside.connections
         self._subscriptions = subscriptions
+        self._moved = moved
 
     async def publish(self, event: Event) -> None:
         """Tell this replica, then all others.
@@ -35,6 +38,8 @@ class Events:
             RedisUnavailable: the others were not told; their revision check will find out.
         """
         self.deliver(event)
+        if isinstance(event, CatalogMoved):
+            self._moved.note(event.tenant, CATALOG)
         if isinstance(event, ResourceUpdated):  # sessions find it in their logs, whenever they look
             await self._subscriptions.tell(event.tenant, event.uri)
         await self._bus.publish(event)

@@ -27,6 +27,7 @@ def follow(
     metrics.audit_waiting.follow(lambda: audit.waiting)
     metrics.audit_entries.follow(lambda: audit.written)
     metrics.audit_failures.follow(lambda: audit.failed)
+    metrics.audit_overflow.follow(lambda: audit.kept_waiting)
 
 
 def _version() -> str:

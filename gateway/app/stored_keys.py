@@ -4,6 +4,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key
 from gateway.store import keys
 from gateway.store.engine import Store
+from gateway.store.silence import PROMPT_S
 
 
 class StoredKeys:
@@ -12,7 +13,7 @@ class StoredKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
         """The key and its tenant's slug; None when there is no such key."""
-        async with self._store.unscoped() as db:
+        async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
             return await keys.find(db, key)

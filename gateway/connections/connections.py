@@ -38,6 +38,10 @@ async def _always(_: Principal) -> bool:
     return True
 
 
+def _nobody(_: Principal) -> None:
+    """Nobody is to be told."""
+
+
 class Connections:
     """All connections of this replica; open it with `async with`, once, while the store and the bus are open."""
 
@@ -59,6 +63,8 @@ class Connections:
         self._open_count = 0
         self._doubt = anyio.Event()
         self._tasks: TaskGroup | None = None
+        self.dismissed: Callable[[Principal], None] = _nobody
+        """Told of each principal whose followers were let go, because nobody had told that its key is not good."""
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -182,6 +188,7 @@ class Connections:
             if not is_good:
                 log.info("follower_dismissed", tenant_id=tenant, principal=principal.name)
                 room.lose(principal)
+                self.dismissed(principal)
         self._roster.tidy(tenant, room)
 
     async def _repair(self) -> None:

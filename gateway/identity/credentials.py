@@ -1,7 +1,9 @@
 """Who a credential stands for.
 
 Every refusal is the same error with the same words, after the same work: nobody learns whether a key exists, is wrong,
-has expired or was revoked. A good answer is remembered for five seconds under a keyed digest, never under the key.
+has expired or was revoked. A good answer is remembered for five seconds under a keyed digest, never under the key; for
+a minute where nobody can be asked, in which nothing can be changed with it either. However many come with one key, it
+is looked up once, and however many keys come, a few at a time.
 """
 
 import hashlib
@@ -11,16 +13,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, key_id_of
 from gateway.domain.principals import Caller, Operator, Principal
-from gateway.errors import BrokenSetting, Unauthenticated
+from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.identity.turns import Turns
 
 OPERATOR = Operator()
 
 _REMEMBERED_S = 5.0
+_KEPT_S = 60.0
 _MAX_REMEMBERED = 20_000
 _MAX_HEADER = 1024
 _MIN_OPERATOR_KEY = 32
@@ -30,8 +35,8 @@ _NOBODY = bytes(32)
 class KeyFinder(Protocol):
     """Where keys are kept."""
 
-    async def find(self, key: KeyId) -> tuple[Key, str] | None:
-        """The key and its tenant's slug."""
+    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
+        """The key and its tenant's slug; who is hurried has something to go on with when no answer comes."""
         ...
 
 
@@ -42,10 +47,11 @@ def digest_key(text: str, pepper: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A good answer, and until when it may be given again."""
+    """A good answer, until when it may be given again, and until when where nobody can be asked."""
 
     caller: Caller
     until: float
+    kept_until: float
 
 
 class Credentials:
@@ -61,6 +67,7 @@ class Credentials:
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, _Known] = {}
+        self._turns = Turns[bytes, Caller]()
         self._changes = 0
 
     async def authenticate(self, authorization: str | None) -> Caller:
@@ -82,9 +89,15 @@ class Credentials:
         if scheme.lower() != b"bearer" or not token:
             raise _refusal()
         if hmac.compare_digest(hashlib.sha256(token).digest(), self._operator):
-            self._remember(mark, OPERATOR, _REMEMBERED_S)
+            self._remember(mark, OPERATOR)
             return OPERATOR
-        return await self._find(token, mark)
+        try:
+            return await self._turns.take(mark, partial(self._find, token, mark))
+        except DatabaseUnavailable:
+            kept = self._known.get(mark)  # it may have been forgotten meanwhile
+            if kept is None or kept.kept_until <= time.monotonic():
+                raise
+            return kept.caller
 
     def forget(self, key: KeyId) -> None:
         """Ask again for this key from now on."""
@@ -110,14 +123,24 @@ class Credentials:
         self.forget(principal.key)
         return False
 
+    async def has_ended(self, key: KeyId) -> bool:
+        """Whether this key is good for nothing any more, rather than for something else.
+
+        Raises:
+            DatabaseUnavailable: that cannot be found out now.
+        """
+        found = await self._finder.find(key)
+        return found is None or _lifetime_of(found[0]) <= 0
+
     async def _find(self, token: bytes, mark: bytes) -> Caller:
         text = token.decode("ascii", "replace")
         wanted = key_id_of(text)
         if wanted is None:
             raise _refusal()
         digests = [digest_key(text, pepper) for pepper in self._peppers]
-        changes = self._changes
-        found = await self._finder.find(wanted)
+        changes, kept = self._changes, self._known.get(mark)
+        is_kept = kept is not None and kept.kept_until > time.monotonic()
+        found = await self._finder.find(wanted, hurried=is_kept)
         stored = _NOBODY if found is None else found[0].digest
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
         if found is None or not is_good or found[0].id != wanted:
@@ -131,14 +154,16 @@ class Credentials:
             self._remember(mark, principal, lifetime)
         return principal
 
-    def _remember(self, mark: bytes, caller: Caller, seconds: float) -> None:
+    def _remember(self, mark: bytes, caller: Caller, lifetime: float = _KEPT_S) -> None:
         self._known.pop(mark, None)  # so that the order stays that of reading
         while len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
-        self._known[mark] = _Known(caller, time.monotonic() + seconds)
+        now = time.monotonic()
+        self._known[mark] = _Known(caller, now + min(lifetime, _REMEMBERED_S), now + min(lifetime, _KEPT_S))
 
     def _drop(self, marks: set[bytes]) -> None:
         self._changes += 1
+        self._turns.forget()  # what is being read may be older
         for mark in marks:
             del self._known[mark]
 
@@ -168,10 +193,10 @@ def _bytes_of(authorization: str) -> bytes:
 
 
 def _lifetime_of(key: Key) -> float:
-    """For how many seconds this answer may be given; zero or less when the key is no longer good."""
+    """For how many seconds the key is good at least; zero or less when it is no longer."""
     now = datetime.now(UTC)
     ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
-    return min([_REMEMBERED_S, *ends])
+    return min([_KEPT_S, *ends])
 
 
 def _key_of(caller: Caller) -> KeyId | None:

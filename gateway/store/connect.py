@@ -5,7 +5,7 @@ The only place that reads a database URL; the driver has no type stubs, so what 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import asyncpg
 
@@ -16,6 +16,10 @@ APP_ROLE = "gateway_app"
 
 _SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
 _TIMEOUT_S = 5.0
+_COMMAND_S = 15.0
+"""For a server that does not even end a statement when its own time is over."""
+
+_PARTING_S = 0.1
 _SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
 _GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}
 _IS_SAFE = """
@@ -64,7 +68,18 @@ class Connection(Protocol):
 
 
 class _Dial(Protocol):
-    async def __call__(self, dsn: str, /, *, timeout: float, server_settings: Mapping[str, str]) -> Connection: ...
+    async def __call__(
+        self, dsn: str, /, *, timeout: float, server_settings: Mapping[str, str], **more: object
+    ) -> Connection: ...
+
+
+class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
+    """A connection on which nobody waits for long for a server that does not say good-bye."""
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """End it politely, in the time there is, or else at once."""
+        above: Any = super()
+        await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
 
 
 _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
@@ -77,7 +92,8 @@ async def connect_app(url: str) -> Connection:
         DatabaseUnavailable: not reachable, not migrated, or the role is not what it must be.
         BrokenSetting: the URL cannot be read.
     """
-    connection = await _connect(url, {**_SETTINGS, **_GUARDS, "role": APP_ROLE})
+    settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}
+    connection = await _connect(url, settings, command_timeout=_COMMAND_S, connection_class=_Parting)
     try:
         if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:
             raise DatabaseUnavailable(
@@ -101,12 +117,12 @@ async def connect_owner(url: str) -> Connection:
     return await _connect(url, _SETTINGS)
 
 
-async def _connect(url: str, settings: Mapping[str, str]) -> Connection:
+async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Connection:
     dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
     try:
         if not is_postgres:
             raise ValueError(url)
-        connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings))
+        connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
     except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         # Without the driver's error behind it: that one may quote the URL and its password.
         raise translate_connecting(error) from None

@@ -1,6 +1,8 @@
 """The store: transactions that see one tenant, and what must hold before it may be used.
 
-Every connection runs as `gateway_app`, which owns nothing and cannot step around row-level security.
+Every connection runs as `gateway_app`, which owns nothing and cannot step around row-level security. Whoever has
+something to go on with says within which time PostgreSQL has to begin to answer (`within_s`), and is refused at once
+while it is known to be silent.
 """
 
 from collections.abc import AsyncGenerator
@@ -10,16 +12,18 @@ from typing import Literal, Self
 
 from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.pool import QueuePool
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable
 from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import RETRY_S, see_our_errors
+from gateway.store.silence import Silence, patience
 
 Db = AsyncSession
 """One transaction that is under way; what the functions of the store's modules work in."""
 
-SCHEMA = "0004"
+SCHEMA = "0007"
 """The revision this code was written for; a test holds it to the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
@@ -31,10 +35,13 @@ _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 class Store:
     """The pool of connections to PostgreSQL; `patience_s` is how long a transaction waits for a free one."""
 
-    def __init__(self, url: str, *, pool_size: int = 8, patience_s: float = 5.0) -> None:
+    def __init__(
+        self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: Silence | None = None
+    ) -> None:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
+        self._silence = Silence() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
 
@@ -62,29 +69,31 @@ class Store:
         self._engine = None
         await self._stack.aclose()
 
-    def transaction(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+    def transaction(
+        self, tenant: TenantId, *, within_s: float | None = None
+    ) -> AbstractAsyncContextManager[AsyncSession]:
         """One transaction that sees and writes this tenant's rows only; commits on a clean exit.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant)
+        return self._transaction(tenant, within_s=within_s)
 
-    def reading(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+    def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """The same for several queries that must see one moment: what others commit meanwhile is not in it.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant, level="REPEATABLE READ")
+        return self._transaction(tenant, level="REPEATABLE READ", within_s=within_s)
 
-    def unscoped(self) -> AbstractAsyncContextManager[AsyncSession]:
+    def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """One transaction that sees no tenant at all: for the functions that look past row-level security.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(None)
+        return self._transaction(None, within_s=within_s)
 
     async def check(self) -> None:
         """Whether the store can serve: reachable, as a safe role, and migrated.
@@ -103,16 +112,49 @@ class Store:
 
     @asynccontextmanager
     async def _transaction(
-        self, tenant: TenantId | None, *, level: Level = "READ COMMITTED"
+        self, tenant: TenantId | None, *, level: Level = "READ COMMITTED", within_s: float | None = None
     ) -> AsyncGenerator[AsyncSession]:
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         try:
             async with AsyncSession(self._engine, autoflush=False) as db, db.begin():
-                if level != "READ COMMITTED":
-                    await db.connection(execution_options={"isolation_level": level})
-                if tenant is not None:
-                    await db.execute(_SET_TENANT, {"tenant": tenant})
+                if within_s is None:
+                    await _begin(db, tenant, level)
+                else:
+                    await self._begin_within(within_s, db, tenant, level)
                 yield db
         except exc.TimeoutError:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
+
+    async def _begin_within(self, seconds: float, db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
+        if not self._silence.may_ask():
+            raise _silent()
+        try:
+            async with patience(seconds):
+                await _begin(db, tenant, level)
+        except TimeoutError:
+            if self._is_exhausted:
+                raise exc.TimeoutError from None
+            self._silence.note()
+            raise _silent() from None
+        except DatabaseUnavailable:
+            self._silence.end()  # that was an answer
+            raise
+        self._silence.end()
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """Whether others hold all connections."""
+        pool = None if self._engine is None else self._engine.pool
+        return isinstance(pool, QueuePool) and pool.checkedout() >= self._pool_size
+
+
+async def _begin(db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
+    """Have a connection that lives, and the tenant set on it."""
+    await db.connection(execution_options={"isolation_level": level} if level != "READ COMMITTED" else None)
+    if tenant is not None:
+        await db.execute(_SET_TENANT, {"tenant": tenant})
+
+
+def _silent() -> DatabaseUnavailable:
+    return DatabaseUnavailable("PostgreSQL does not answer.", retry_after_s=RETRY_S)

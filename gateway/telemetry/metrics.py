@@ -52,6 +52,9 @@ class Metrics:
         self.audit_failures = Reading(
             "gateway_audit_failures_total", "Audit entries that could not be committed.", kind="counter"
         )
+        self.audit_overflow = Reading(
+            "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
+        )
         self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
         self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})

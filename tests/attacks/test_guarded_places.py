@@ -35,7 +35,7 @@ class _Stored:
     def __init__(self, key: Key | None) -> None:
         self._key = key
 
-    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
         return None if self._key is None else (self._key, "acme")
 
 

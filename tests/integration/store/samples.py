@@ -17,6 +17,7 @@ from gateway.domain.identifiers import (
     mint,
     new_credential_id,
     new_operation_id,
+    new_override_id,
     new_primitive_id,
     new_profile_id,
     new_source_id,
@@ -25,6 +26,7 @@ from gateway.domain.identifiers import (
     new_webhook_id,
 )
 from gateway.domain.keys import Key, Scope
+from gateway.domain.overrides import Override, Wishes
 from gateway.domain.policy import Decision, Limits, Policy, Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.profiles import Profile, Rule
@@ -34,11 +36,14 @@ from gateway.domain.tenants import Tenant
 from gateway.domain.watches import Sighting, Watch
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.store import (
+    aliases,
     audit,
+    audit_heads,
     credentials,
     due_work,
     keys,
     operations,
+    overrides,
     policies,
     primitives,
     profiles,
@@ -50,6 +55,7 @@ from gateway.store import (
 )
 from gateway.store.audit_chain import Link
 from gateway.store.audit_check import TrailCheck
+from gateway.store.audit_heads import HeadRow, Signature
 from gateway.store.due_work import DueWork
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
@@ -107,6 +113,17 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
         definition=b'{"name":"' + tool.encode() + b'","z":1.0,"a":1e3}',
         plan=b"\x00plan\xff",
         safety=safety,
+    )
+
+
+def make_override(source: SourceId, name: str, *, wishes: Wishes | None = None) -> Override:
+    return Override(
+        id=new_override_id(),
+        source=source,
+        identity=f"GET /{name}",
+        wishes=wishes or Wishes(name=f"{name}_renamed", title=f"{name} title", pinned={"z": 1.0, "a": [f"{name} pin"]}),
+        created_at=NOW,
+        updated_at=NOW,
     )
 
 
@@ -188,6 +205,7 @@ class Stored:
     key: Key
     source: Source
     operation: OperationId
+    override: Override
     audit: AuditId
     primitive: Primitive
     profile: Profile
@@ -203,6 +221,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
     key = make_key(tenant.id, name=f"{slug} key")
     source = make_source(tenant.id, name=f"{slug} source")
     operation = make_operation(source.id, f"{slug}_tool")
+    override = make_override(source.id, f"{slug}_gone")
     credential = make_credential(f"{slug} named")
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
     profile = make_profile(f"{slug} profile")
@@ -224,6 +243,8 @@ async def store_everything(store: Store, slug: str) -> Stored:
             ),
         )
         await operations.insert_all(tenant.id, db, [operation])
+        await overrides.insert(tenant.id, db, override)
+        await aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
@@ -231,6 +252,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await primitives.insert(tenant.id, db, primitive)
         await profiles.insert(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
+        await audit_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
         await due_work.put(tenant.id, db, due)
@@ -239,6 +261,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         key=key,
         source=source,
         operation=operation.id,
+        override=override,
         audit=entry,
         primitive=primitive,
         profile=profile,
@@ -247,6 +270,10 @@ async def store_everything(store: Store, slug: str) -> Stored:
         watch=watch,
         due=due,
     )
+
+
+def make_signature(tenant: TenantId, signer: str) -> Signature:
+    return Signature(HeadRow(tenant, signer, 1, "catalog", 1, b"head"), b"mac")
 
 
 async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "source:petstore") -> AuditId:

@@ -175,3 +175,25 @@ async def test_a_full_overflow_takes_no_more(overflow: Overflow, monkeypatch: py
     with pytest.raises(RedisUnavailable):
         await overflow.keep([b"3"])
     assert [entry for _, entry in await overflow.peek(5)] == [b"1", b"2"]
+
+
+async def test_how_many_wait_is_known_to_every_replica(overflow: Overflow, redis_url: str, database_url: str) -> None:
+    """Ours: an operator sees that entries wait, at whatever replica he looks; nobody guesses while Redis is away."""
+    async with Bus(redis_url, secret=_SECRET) as bus:
+        other = Overflow(bus, secret=_SECRET)
+        assert overflow.waiting is None
+        await overflow.keep([_packed(1), _packed(2)])
+        assert overflow.waiting == 2
+        await overflow.peek(1)
+        await other.peek(1)
+        assert other.waiting == 2
+        async with AuditWriter(database_url, chain_key=CHAIN_KEY, overflow=overflow) as writer:
+            assert writer.kept_waiting == 2
+            await _drained(database_url, overflow)
+            assert writer.kept_waiting == 0
+    async with Bus("redis://127.0.0.1:1", secret=_SECRET) as nobody:
+        away = Overflow(nobody, secret=_SECRET)
+        away.waiting = 7
+        with pytest.raises(RedisUnavailable):
+            await away.peek(1)
+        assert away.waiting is None

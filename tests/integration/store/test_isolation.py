@@ -12,17 +12,21 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.overrides import Wishes
 from gateway.domain.policy import Policy
 from gateway.domain.requests import Credential
 from gateway.domain.watches import Sighting
 from gateway.domain.webhooks import SigningSecrets
 from gateway.errors import GatewayError
 from gateway.store import (
+    aliases,
     audit,
+    audit_heads,
     credentials,
     due_work,
     keys,
     operations,
+    overrides,
     policies,
     primitives,
     profiles,
@@ -41,16 +45,21 @@ from tests.integration.store.samples import (
     Stored,
     append_change,
     make_operation,
+    make_override,
+    make_signature,
     store_everything,
 )
 from tests.support.servers import TestDatabase
 
 _MODULES = (
+    aliases,
     audit,
+    audit_heads,
     credentials,
     due_work,
     keys,
     operations,
+    overrides,
     policies,
     primitives,
     profiles,
@@ -66,9 +75,16 @@ _Call = Callable[[TenantId, AsyncSession, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
 _CALLS: Mapping[str, _Call] = {
+    "aliases.leave": lambda t, db, v: aliases.leave(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
+    "aliases.living": lambda t, db, v: aliases.living(t, db),
+    "aliases.leading": lambda t, db, v: aliases.leading(t, db, [f"{_VICTIM}_old"]),
     "audit.append_change": lambda t, db, v: append_change(t, db),
     "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
     "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
+    "audit_heads.unsigned": lambda t, db, v: audit_heads.unsigned(t, db, signer="mine"),
+    "audit_heads.unsigned_of": lambda t, db, v: audit_heads.unsigned_of(t, db, ["catalog"]),
+    "audit_heads.append": lambda t, db, v: audit_heads.append(t, db, [make_signature(t, "planted")]),
+    "audit_heads.signatures": lambda t, db, v: audit_heads.signatures(t, db, after=None, limit=100),
     "credentials.insert": lambda t, db, v: credentials.insert(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.get": lambda t, db, v: credentials.get(t, db, v.credential.id),
     "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
@@ -89,14 +105,23 @@ _CALLS: Mapping[str, _Call] = {
     "operations.remove_all": lambda t, db, v: operations.remove_all(t, db, v.source.id),
     "operations.names": lambda t, db, v: operations.names(t, db),
     "operations.known_names": lambda t, db, v: operations.known_names(t, db, v.source.id),
-    "operations.tools": lambda t, db, v: operations.tools(t, db),
+    "operations.names_of": lambda t, db, v: operations.names_of(t, db, v.source.id),
+    "operations.rename": lambda t, db, v: operations.rename(t, db, v.operation, "planted"),
+    "operations.find_named": lambda t, db, v: operations.find_named(t, db, f"{_VICTIM}_tool"),
     "operations.load": lambda t, db, v: operations.load(t, db),
     "operations.find": lambda t, db, v: operations.find(t, db, [v.source.name], [f"{_VICTIM}_tool"]),
     "operations.owner": lambda t, db, v: operations.owner(t, db, f"{_VICTIM}_tool"),
     "operations.count": lambda t, db, v: operations.count(t, db),
     "operations.page": lambda t, db, v: operations.page(t, db, after=None, limit=100),
-    "operations.get": lambda t, db, v: operations.get(t, db, f"{_VICTIM}_tool"),
     "operations.levels": lambda t, db, v: operations.levels(t, db, [f"{_VICTIM}_tool"]),
+    "overrides.insert": lambda t, db, v: overrides.insert(t, db, make_override(v.source.id, "planted")),
+    "overrides.get": lambda t, db, v: overrides.get(t, db, v.source.id, v.override.id),
+    "overrides.of_source": lambda t, db, v: overrides.of_source(t, db, v.source.id),
+    "overrides.page": lambda t, db, v: overrides.page(t, db, v.source.id, after=None, limit=100),
+    "overrides.names": lambda t, db, v: overrides.names(t, db),
+    "overrides.count": lambda t, db, v: overrides.count(t, db),
+    "overrides.save": lambda t, db, v: overrides.save(t, db, replace(v.override, wishes=Wishes(title="planted"))),
+    "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
     "policies.get": lambda t, db, v: policies.get(t, db),
     "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
     "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),
@@ -270,6 +295,8 @@ async def test_a_foreign_tenant_cannot_be_written(store: Store, database: TestDa
         "create trigger mine before insert on {table} execute function suppress_redundant_updates_trigger()",
         "update audit_entries set outcome = 'ok'",
         "delete from audit_entries",
+        "update audit_heads set seq = 1",
+        "delete from audit_heads",
         "update source_versions set document = ''",
         "update alembic_version set version_num = '9999'",
         "delete from alembic_version",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
@@ -28,7 +29,7 @@ class Keys:
         self.asked = 0
         self.is_away = False
 
-    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
         self.asked += 1
         if self.is_away:
             raise DatabaseUnavailable("PostgreSQL does not answer")
@@ -262,7 +263,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
     keys.add(minted)
 
     class Overtaken:
-        async def find(self, key: KeyId) -> tuple[Key, str] | None:
+        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
             found = await keys.find(key)
             overtaken.forget(key)
             return found
@@ -272,6 +273,50 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
     await overtaken.authenticate(f"Bearer {minted.text}")
 
     assert keys.asked == 2
+
+
+async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: Keys) -> None:
+    """Ours: a revoked key is refused, also while an older reading of it is still under way (TEN-2)."""
+    minted, go_on = mint_key(), anyio.Event()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
+            found = await keys.find(key)
+            if keys.asked == 1:
+                await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    async with anyio.create_task_group() as group:
+        group.start_soon(slow.authenticate, f"Bearer {minted.text}")
+        await anyio.wait_all_tasks_blocked()
+        keys.stored.clear()
+        slow.forget(minted.id)
+        with anyio.fail_after(10), pytest.raises(Unauthenticated):
+            await slow.authenticate(f"Bearer {minted.text}")
+        go_on.set()
+
+
+async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
+    """Ours: a hundred first requests of one key are one lookup (TEN-3)."""
+    minted, go_on = mint_key(), anyio.Event()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
+            found = await keys.find(key)
+            await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(slow.authenticate, f"Bearer {minted.text}")
+        await anyio.wait_all_tasks_blocked()
+        go_on.set()
+
+    assert keys.asked == 1
 
 
 async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credentials) -> None:
@@ -284,6 +329,56 @@ async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credential
     await credentials.authenticate(f"Bearer {known.text}")
     with pytest.raises(DatabaseUnavailable):
         await credentials.authenticate(f"Bearer {other.text}")
+
+
+async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever was good when the database went away still is, until his key ends or a minute is over (SRV-4)."""
+    known, expiring = mint_key(), mint_key()
+    keys.add(known)
+    keys.add(expiring, expires_at=datetime.now(UTC) + timedelta(seconds=20))
+    for minted in (known, expiring):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    keys.is_away = True
+
+    _pass_time(monkeypatch, 30)
+    assert isinstance(await credentials.authenticate(f"Bearer {known.text}"), Principal)
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {expiring.text}")
+    _pass_time(monkeypatch, 31)
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {known.text}")
+
+
+async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Credentials) -> None:
+    """Ours: once a change of the key was heard of, nothing older is believed, database or not (TEN-2)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    forgets: list[Callable[[], None]] = [
+        lambda: credentials.forget(key.id),
+        lambda: credentials.forget_tenant(key.tenant),
+    ]
+    for forget in forgets:
+        keys.is_away = False
+        await credentials.authenticate(f"Bearer {minted.text}")
+        keys.is_away = True
+        forget()
+        with pytest.raises(DatabaseUnavailable):
+            await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: Credentials) -> None:
+    """Ours: sessions end with their key, not with a change of it (RES-6)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    assert not await credentials.has_ended(key.id)
+    keys.stored[key.id] = (replace(key, version=2), "acme")
+    assert not await credentials.has_ended(key.id)
+    keys.stored[key.id] = (replace(key, expires_at=datetime.now(UTC)), "acme")
+    assert await credentials.has_ended(key.id)
+    keys.stored.clear()
+    assert await credentials.has_ended(key.id)
 
 
 @pytest.mark.parametrize(

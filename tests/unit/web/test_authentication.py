@@ -18,7 +18,7 @@ OPERATOR_KEY = "0123456789abcdef0123456789abcdef"
 class NoKeys:
     """A finder without keys."""
 
-    async def find(self, key: KeyId) -> tuple[Key, str] | None:
+    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
         return None
 
 

@@ -1,0 +1,82 @@
+"""Lookups that many wait for: each is made once for all who want the same, and a few are made at a time.
+
+So neither a thousand first requests nor a thousand keys that somebody makes up take every connection to the database.
+"""
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+import anyio
+
+from gateway.errors import DatabaseUnavailable, GatewayError
+
+_AT_ONCE = 4
+_PATIENCE_S = 5.0
+_RETRY_S = 1.0
+
+_Name = TypeVar("_Name", bound=Hashable)
+_Answer = TypeVar("_Answer")
+
+
+class _Turn(Generic[_Answer]):
+    """One lookup: who makes it holds the lock, who waits for the lock finds the outcome."""
+
+    __slots__ = ("answers", "failure", "lock", "waiting")
+
+    def __init__(self) -> None:
+        self.lock = anyio.Lock()
+        self.waiting = 0
+        self.answers: list[_Answer] = []
+        self.failure: GatewayError | None = None
+
+
+class Turns(Generic[_Name, _Answer]):
+    """The lookups that are under way."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[_Name, _Turn[_Answer]] = {}
+        self._places = anyio.Semaphore(_AT_ONCE)
+
+    async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """What the lookup of this name answers, or how it fails; when who makes it is cancelled, the next one does.
+
+        Raises:
+            DatabaseUnavailable: so many are waiting that it is not begun in time.
+        """
+        turn = self._under_way.get(name)
+        if turn is None:
+            turn = self._under_way[name] = _Turn[_Answer]()
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                return turn.answers[0] if turn.answers else await self._look_up(turn, look_up)
+        finally:
+            turn.waiting -= 1
+            is_over = bool(turn.answers) or turn.failure is not None or not turn.waiting
+            if is_over and self._under_way.get(name) is turn:
+                del self._under_way[name]
+
+    def forget(self) -> None:
+        """Who comes from now on is not given the answer to a lookup that has begun before."""
+        self._under_way.clear()
+
+    async def _look_up(self, turn: _Turn[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        if turn.failure is not None:
+            raise turn.failure.with_traceback(None)
+        try:
+            answer = await self._in_place(look_up)
+        except GatewayError as error:
+            turn.failure = error
+            raise
+        turn.answers.append(answer)
+        return answer
+
+    async def _in_place(self, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            await self._places.acquire()
+        if patience.cancelled_caught:
+            raise DatabaseUnavailable("Too many keys are being looked up.", retry_after_s=_RETRY_S)
+        try:
+            return await look_up()
+        finally:
+            self._places.release()
