@@ -17,7 +17,7 @@ from tests.support.replicas import Replicas, running_replicas, until
 
 SLUG = "exam"
 EXTRAS = "tests.conformance.extras:TOOLS"
-_STARTING_S = 60.0
+_STARTING_S = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,10 @@ class Events:
         assert event is not None, "the stream has ended"
         return event
 
+    async def next_or_end(self) -> Event | None:
+        """The next event, however long it takes; None at the end of the stream."""
+        return await self._next()
+
     async def message(self, *, seconds: float = PATIENCE_S) -> dict[str, Any]:
         """The next event that says something."""
         while True:

@@ -120,17 +120,21 @@ class EchoingUpstream:
                 await reader.readexactly(int(headers.get("content-length", 0)))
                 arrived = Arrived(method, target, headers.get("accept", ""))
                 self.seen.append(arrived)
+                await self.hold(arrived, reader)
                 body = json.dumps({"id": arrived.id, "of": f"canary-of-{arrived.slug}"}).encode()
                 start = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
                 writer.write(start.encode() + body)
                 await writer.drain()
         writer.close()
 
+    async def hold(self, arrived: Arrived, reader: asyncio.StreamReader) -> None:
+        """What happens before a request is answered: nothing."""
+
 
 @asynccontextmanager
-async def running_history(seed: int) -> AsyncGenerator[History]:
+async def running_history(seed: int, upstream: EchoingUpstream | None = None) -> AsyncGenerator[History]:
     """Servers of its own, two replicas and two tenants, for as long as the block runs."""
-    upstream = EchoingUpstream()
+    upstream = upstream or EchoingUpstream()
     async with AsyncExitStack() as stack:
         listener = await asyncio.start_server(upstream.serve, "127.0.0.1", 0)
         stack.callback(listener.close)
@@ -244,12 +248,17 @@ async def _kill_postgres(history: History) -> None:
 async def _bounce(history: History, name: str) -> None:
     history.faults.append(f"{name} killed")
     server = history.servers[name]
-    found = server.child._process  # pyright: ignore[reportPrivateUsage]  # nobody else kills servers
-    assert found is not None
-    found.kill()
-    found.wait()
+    end_server(server)
     await anyio.sleep(history.random.uniform(0, 3))
     await server.revive()
+
+
+def end_server(server: Watched) -> None:
+    """End a server as a power cut does; whoever called it may revive it."""
+    running = server.child._process  # pyright: ignore[reportPrivateUsage]  # nobody else kills servers
+    assert running is not None
+    running.kill()
+    running.wait()
 
 
 async def _call(history: History, slug: str, mode: Mode) -> None:

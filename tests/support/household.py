@@ -51,6 +51,9 @@ class Desk:
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
         return self._place()
 
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        return self._place()
+
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None]:
         if self.full:
@@ -164,6 +167,10 @@ class Household:
         """Find a tool, as a registry does."""
         found = self.snapshot.by_name.get(name)
         return None if found is None else await self._binder.bind(self.snapshot, found)
+
+    async def inner_tool(self, name: str) -> BoundTool | None:
+        """Find a tool for a handler, as a registry does."""
+        return await self.tool(name)
 
     async def resource(self, uri: str) -> BoundResource | None:
         """Find a resource, as a registry does."""

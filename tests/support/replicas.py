@@ -31,7 +31,7 @@ from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
 NAMES = ("a", "b")
 Mode = Literal["auto", "legacy", "2026-07-28"]
 
-_STARTING_S = 60.0
+_STARTING_S = 180.0
 _STOPPING_S = 15.0
 _SHOWN_LINES = 40
 _REDIS_PASSWORD = "of-a-replica"
@@ -40,14 +40,17 @@ _REDIS_PASSWORD = "of-a-replica"
 class Replica:
     """One gateway process; killed or stopped it can be started again, on another port."""
 
-    def __init__(self, name: str, folder: Path, environment: dict[str, str], redis_url: str) -> None:
+    def __init__(
+        self, name: str, folder: Path, environment: dict[str, str], redis_url: str, *, python: str = sys.executable
+    ) -> None:
         self.name = name
+        self._python = python
         self.log = folder / f"replica-{name}.jsonl"
         self.is_up = False
         self.redis_user = f"replica-{name}"
         self._environment = {
             **environment,
-            "GATEWAY_REDIS_URL": redis_url.replace("unix://", f"unix://{self.redis_user}:{_REDIS_PASSWORD}@", 1),
+            "GATEWAY_REDIS_URL": as_redis_user(redis_url, self.redis_user),
         }
         self._redis_url = redis_url
         self._folder = folder
@@ -69,7 +72,7 @@ class Replica:
     async def start(self) -> None:
         """Start the process and wait until it serves."""
         await self._clients.aclose()
-        command = [sys.executable, "-m", "gateway", "serve", "--json", "--port", "0"]
+        command = [self._python, "-m", "gateway", "serve", "--json", "--port", "0"]
         command += ["--data-dir", str(self._folder / f"replica-{self.name}")]
         with self.log.open("ab") as log:
             self._child = _launch(command, self._environment, log)
@@ -251,7 +254,7 @@ async def running_replicas(
         **{f"GATEWAY_{name.upper()}": value for name, value in variables.items()},
     }
     replicas = Replicas(tuple(Replica(name, folder, environment, redis_url) for name in NAMES))
-    with _redis_users(redis_url, [replica.redis_user for replica in replicas.all]):
+    with redis_users(redis_url, [replica.redis_user for replica in replicas.all]):
         try:
             await _at_once([replica.start for replica in replicas.all])
             yield replicas
@@ -295,8 +298,14 @@ def grant_redis(redis_url: str, names: Sequence[str]) -> None:
             command("ACL", "SETUSER", name, "reset", "on", f">{_REDIS_PASSWORD}", "~*", "&*", "+@all")
 
 
+def as_redis_user(redis_url: str, name: str) -> str:
+    """The URL under which one of those logs in."""
+    return redis_url.replace("unix://", f"unix://{name}:{_REDIS_PASSWORD}@", 1)
+
+
 @contextmanager
-def _redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
+def redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
+    """They may log in while the block runs."""
     grant_redis(redis_url, names)
     try:
         yield

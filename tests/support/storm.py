@@ -32,7 +32,7 @@ from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.store.connect import connect_owner
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
-from tests.support.replicas import commanding
+from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
 
 SLUGS = ("acme", "globex", "initech", "umbrella", "hooli")
@@ -42,6 +42,8 @@ PARTING = b'"code":"call.replica_lost"'
 PATIENCES_S = (0.003, 0.02, 0.1)
 """The longest that an impatient client waits: less than a call takes, about as long, and more."""
 _PAUSE_S = 0.008
+_REDIS_USER = "storm"
+"""As whom this gateway logs in to Redis, where others of the same test run may be too."""
 
 WIDE = {"calls_per_second": 1_000_000, "burst": 1_000_000, "concurrency": 10_000, "sessions": 1_000_000}
 _Kind = TypeVar("_Kind")
@@ -117,12 +119,12 @@ class Storm:
         """What is in use now."""
         postgres, busy = await _postgres_connections(self.superuser_url)
         with commanding(self.redis_url) as command:
-            clients = cast(bytes, command("CLIENT", "LIST")).splitlines()
+            clients = cast(bytes, command("CLIENT", "LIST")).count(f" user={_REDIS_USER} ".encode())
         idle, in_use = _pooled(self.pools)
         return Rest(
             postgres=postgres,
             postgres_busy=busy,
-            redis=len(clients) - 1 - idle,  # without the one that asks; how many a pool keeps is the pool's business
+            redis=max(0, clients - idle - in_use),  # how many a pool keeps is the pool's business
             redis_busy=in_use,
             files=sum(1 for _ in Path("/dev/fd").iterdir()),
             tasks=len(asyncio.all_tasks()),
@@ -138,8 +140,9 @@ class Rest:
     postgres: int
     postgres_busy: int
     redis: int
-    """Connections that no pool keeps for later: those that are listened to, those in use, and any that leaked."""
+    """Connections that no pool knows any more."""
     redis_busy: int
+    """Connections that a pool has given away: the one that is listened to, and those in use."""
     files: int
     tasks: int
     connections: int
@@ -378,22 +381,24 @@ def _scope(ask: Ask) -> dict[str, Any]:
 async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) -> AsyncGenerator[Storm]:
     """A gateway with its tenants and an upstream that echoes, for as long as the block runs."""
     before = [*_living(Starlette), *_living(Connections), *_living(Buckets), *_pools()]
-    async with (
-        echoing_upstream(Random(seed)) as upstream,
-        running_gateway(
-            database.app_url, redis_url, egress_allow=[upstream.removeprefix("http://")], log_level="error"
-        ) as gateway,
-    ):
-        yield Storm(
-            gateway=gateway,
-            app=_new(Starlette, before),
-            connections=_new(Connections, before),
-            buckets=_new(Buckets, before),
-            pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
-            tenants=tuple([await _tenant(gateway, slug, upstream) for slug in SLUGS]),
-            superuser_url=database.superuser_url,
-            redis_url=redis_url,
-        )
+    own_redis = as_redis_user(redis_url, _REDIS_USER)
+    with redis_users(redis_url, [_REDIS_USER]):
+        async with (
+            echoing_upstream(Random(seed)) as upstream,
+            running_gateway(
+                database.app_url, own_redis, egress_allow=[upstream.removeprefix("http://")], log_level="error"
+            ) as gateway,
+        ):
+            yield Storm(
+                gateway=gateway,
+                app=_new(Starlette, before),
+                connections=_new(Connections, before),
+                buckets=_new(Buckets, before),
+                pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
+                tenants=tuple([await _tenant(gateway, slug, upstream) for slug in SLUGS]),
+                superuser_url=database.superuser_url,
+                redis_url=redis_url,
+            )
 
 
 async def _tenant(gateway: RunningGateway, slug: str, upstream: str) -> Storming:

@@ -13,12 +13,15 @@ import pytest
 
 from tests.support.events import Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN
-from tests.support.history import History, running_history
+from tests.support.history import History, end_server, running_history
 from tests.support.replicas import URL, Replica, grant_redis, until
 
 SLUG = "acme"
 BACK_S = 5.0
 """How soon after its return everything should be as before (R7, R8); tests wait several times as long."""
+
+_FORGOTTEN_S = 6.0
+"""After this long nothing is taken for known without asking; what is kept for an outage lasts ten times as long."""
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +44,6 @@ def _is_ok(answer: httpx.Response) -> bool:
 
 async def _is_ready(replica: Replica) -> bool:
     return (await replica.gateway.http.get("/readyz")).status_code == 200
-
-
-def _end(world: History, name: str) -> None:
-    process = world.servers[name].child._process  # pyright: ignore[reportPrivateUsage]  # see history
-    assert process is not None
-    process.kill()
-    process.wait()
 
 
 async def _messages(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
@@ -75,7 +71,7 @@ async def test_redis_away_costs_sessions_only(world: History) -> None:
     ):
         messages = _messages(listening)
         await anext(messages)
-        _end(world, "redis")
+        end_server(world.servers["redis"])
         try:
             calls = [await _call(world, ("look", "act")[number % 2], 1000 + number) for number in range(40)]
             listed = await world.replicas.b.gateway.rpc(SLUG, world.keys[SLUG], "tools/list")
@@ -100,9 +96,11 @@ async def test_postgresql_away_refuses_what_changes_something(world: History) ->
         await until(partial(_is_ready, replica), seconds=30)
     for number in range(4):
         assert _is_ok(await _call(world, "look", 2000 + number))
-    _end(world, "postgres")
+    end_server(world.servers["postgres"])
     try:
         reads = [await _call(world, "look", 2100 + number) for number in range(12)]
+        await anyio.sleep(_FORGOTTEN_S)
+        reads += [await _call(world, "look", 2150 + number) for number in range(4)]
         acts = [await _call(world, "act", 2200 + number) for number in range(4)]
         changed = await world.replicas.a.gateway.admin.post("/tenants", json={"slug": "late"})
     finally:

@@ -12,6 +12,7 @@ import httpx
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.documents import many
 from tests.support.gateway import ACCEPT, META, MODERN, running_gateway
+from tests.support.replicas import until
 
 LISTEN = "subscriptions/listen"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -139,8 +140,15 @@ async def test_streams_are_limited_per_tenant(acme: Acme) -> None:
             refused = await acme.gateway.http.post("/t/acme/mcp", **request)
 
     assert refused.json()["error"]["code"] == 42900
-    async with _listening(acme, request_id="l-3") as messages:
-        await _next(messages)
+
+    request = _request(acme, {"toolsListChanged": True}, "l-3")
+
+    async def is_let_in() -> bool:
+        """That the first one left is known a moment after it did."""
+        async with acme.gateway.http.stream("POST", "/t/acme/mcp", **request) as answer:
+            return answer.headers["content-type"].startswith("text/event-stream")
+
+    await until(is_let_in, seconds=20)
 
 
 async def test_a_revoked_key_has_no_streams(acme: Acme, database_url: str, redis_url: str) -> None:

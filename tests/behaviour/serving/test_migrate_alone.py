@@ -12,7 +12,7 @@ from tests.support.servers import TestServers
 def _migrate(folder: Path, **variables: str) -> "subprocess.CompletedProcess[bytes]":
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
     command = [sys.executable, "-m", "gateway", "migrate", "--json"]
-    return subprocess.run(command, env={**kept, **variables}, cwd=folder, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, env={**kept, **variables}, cwd=folder, capture_output=True, timeout=180, check=False)
 
 
 def test_migrating_needs_the_database_and_no_key(servers: TestServers, tmp_path: Path) -> None:

@@ -44,12 +44,12 @@ def _serving(data_dir: Path, port: int, **variables: str) -> Generator[subproces
     finally:
         if child.poll() is None:
             child.kill()
-        child.communicate(timeout=30)
+        child.communicate(timeout=90)
 
 
 async def _ready(port: int, child: subprocess.Popen[bytes]) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
-        with anyio.fail_after(60):
+        with anyio.fail_after(180):
             while True:
                 assert child.poll() is None, "the gateway ended before it was ready"
                 try:
@@ -61,7 +61,7 @@ async def _ready(port: int, child: subprocess.Popen[bytes]) -> None:
 
 
 async def _exit_code(child: subprocess.Popen[bytes]) -> int:
-    with anyio.fail_after(30):
+    with anyio.fail_after(90):
         return await anyio.to_thread.run_sync(child.wait)
 
 
@@ -111,7 +111,7 @@ async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
         async def call() -> None:
             answers.append(await _call(port, key))
 
-        with anyio.fail_after(30):
+        with anyio.fail_after(90):
             async with anyio.create_task_group() as group:
                 group.start_soon(call)
                 await upstream.arrived.wait()
@@ -152,7 +152,7 @@ def test_a_broken_setting_is_one_line_and_an_exit_code(tmp_path: Path, variables
         [sys.executable, "-m", "gateway", "serve", "--data-dir", str(tmp_path / "d")],
         env=_environment(**variables),
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

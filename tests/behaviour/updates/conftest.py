@@ -3,10 +3,10 @@
 import itertools
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import anyio
@@ -14,13 +14,19 @@ import httpx2
 import pytest
 
 from gateway.catalog.signing import sign
+from tests.support.events import Events, Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
 from tests.support.primitives import add, template, text_resource
 from tests.support.replicas import URL, Replica, Replicas, running_replicas
-from tests.support.servers import TestServers
+from tests.support.servers import TestDatabase, TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 LISTEN = "subscriptions/listen"
+Era = Literal["handshake", "2026-07-28"]
+eras = pytest.mark.parametrize("era", ["handshake", "2026-07-28"])
+PATIENCE_S = 30
+"""An event is there within a second, what is found out by looking within eight; the machine may be busy."""
+
 NOTES = ("note://1", "note://2")
 ROWS = template("row://{id}", {"kind": "template", "text": "row {{ id }}", "mimeType": "text/plain"})
 
@@ -50,11 +56,51 @@ class Notes:
             http.stream("POST", f"{URL}/t/{self.slug}/mcp", json=body, headers=headers) as answer,
         ):
             assert answer.status_code == 200, await answer.aread()
-            messages = _messages(answer)
+            messages = _messages(Events(answer))
             with anyio.fail_after(10):
                 first = await anext(messages)
             assert first["params"]["notifications"].get("resourceSubscriptions") == list(uris)
             yield (each["params"]["uri"] async for each in messages if each.get("method", "").endswith("updated"))
+
+    @asynccontextmanager
+    async def following(self, era: Era, *uris: str, profile: str = "", key: str = "") -> AsyncGenerator["Following"]:
+        """Everything that a client of either era is told at the second replica: resources it follows, and all lists."""
+        place = f"{self.slug}/{profile}" if profile else self.slug
+        wire = Wire(self.replicas, place, key or self.key)
+        opened = self._session(wire, uris) if era == "handshake" else self._listening(wire, uris)
+        try:
+            async with opened as said:
+                yield Following(said, wire)
+        finally:
+            await wire.close()
+
+    @asynccontextmanager
+    async def _session(self, wire: Wire, uris: Sequence[str]) -> AsyncGenerator[AsyncIterator[dict[str, Any]]]:
+        at = self.replicas.b
+        await wire.initialize(at)
+        for uri in uris:
+            answer = await wire.post(at, request("resources/subscribe", {"uri": uri}))
+            assert answer.json().get("result") == {}, answer.text
+        async with wire.listening(at) as events:
+            await events.next()  # its place: from now on everything is told
+            yield _messages(events)
+
+    @asynccontextmanager
+    async def _listening(self, wire: Wire, uris: Sequence[str]) -> AsyncGenerator[AsyncIterator[dict[str, Any]]]:
+        lists = {"toolsListChanged": True, "resourcesListChanged": True, "promptsListChanged": True}
+        params = {"notifications": {**lists, "resourceSubscriptions": list(uris)}, "_meta": META}
+        wire.revision = MODERN
+        named = {"mcp-protocol-version": MODERN, "mcp-method": LISTEN}
+        async with wire.streaming(self.replicas.b, request(LISTEN, params), **named) as events:
+            acknowledged = (await events.message())["params"]["notifications"]
+            assert acknowledged.get("resourceSubscriptions", []) == list(uris)
+            yield _messages(events)
+
+    async def touch(self, *uris: str) -> None:
+        """Say at the first replica that resources have changed."""
+        for uri in uris:
+            answer = await self.gateway.admin.post(f"/tenants/{self.slug}/resources/updated", json={"uri": uri})
+            assert answer.status_code == 202, answer.text
 
     async def webhook(self, name: str = "cms") -> dict[str, Any]:
         """A new webhook with its secret."""
@@ -64,7 +110,7 @@ class Notes:
         """Send a delivery to the first replica, signed unless told otherwise."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         delivery = more.get("delivery", f"msg_{time.monotonic_ns()}")
-        at = str(more.get("at", int(time.time())))
+        at = str(more.get("at", int(time.time()) + more.get("skew", 0)))
         signature = more.get("signature") or sign(hook["secret"], delivery=delivery, at=at, body=raw)
         headers = {"webhook-id": delivery, "webhook-timestamp": at, "webhook-signature": signature}
         sent = {name.encode(): str(value).encode() for name, value in headers.items() if name != more.get("without")}
@@ -78,17 +124,39 @@ class Notes:
         return await add(self.gateway, self.slug, "watches", body)
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A client that is told of what it follows."""
+
+    said: AsyncIterator[dict[str, Any]]
+    wire: Wire
+
+    async def next(self) -> str:
+        """What it is told next, in short: what follows `notifications/`, and the resource's URI."""
+        with anyio.fail_after(PATIENCE_S):
+            message = await anext(self.said)
+        return " ".join([message["method"].removeprefix("notifications/"), *_uri_of(message)])
+
+    async def rest(self) -> list[str]:
+        """What it is told until its stream ends."""
+        with anyio.fail_after(PATIENCE_S * 2):
+            return [message["method"] async for message in self.said if "method" in message]
+
+
+def _uri_of(message: dict[str, Any]) -> list[str]:
+    return [message["params"]["uri"]] if "uri" in message.get("params", {}) else []
+
+
 async def heard(updates: AsyncIterator[str], *, seconds: float = 10) -> str:
     """The next update."""
     with anyio.fail_after(seconds):
         return await anext(updates)
 
 
-async def _messages(answer: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    async for line in answer.aiter_lines():
-        if line.startswith("data:"):
-            message: dict[str, Any] = json.loads(line[5:])
-            yield message
+async def _messages(events: Events) -> AsyncIterator[dict[str, Any]]:
+    while (event := await events.next_or_end()) is not None:
+        if event.data:
+            yield event.message
 
 
 @pytest.fixture(scope="package")
@@ -99,16 +167,25 @@ async def updates_upstream() -> AsyncGenerator[RecordingUpstream]:
 
 
 @pytest.fixture(scope="package")
+def updates_database(servers: TestServers) -> Iterator[TestDatabase]:
+    """The database of both replicas."""
+    with servers.database() as created:
+        yield created
+
+
+@pytest.fixture(scope="package")
 async def shared_replicas(
-    servers: TestServers, updates_upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
+    servers: TestServers,
+    updates_database: TestDatabase,
+    updates_upstream: RecordingUpstream,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncGenerator[Replicas]:
     """Two gateway processes over one database and one Redis."""
     redis_url, folder = servers.empty_redis(), tmp_path_factory.mktemp("updates")
-    with servers.database() as database:
-        async with running_replicas(
-            database.app_url, redis_url, folder, egress_allow=[updates_upstream.authority]
-        ) as started:
-            yield started
+    async with running_replicas(
+        updates_database.app_url, redis_url, folder, egress_allow=[updates_upstream.authority]
+    ) as started:
+        yield started
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,6 @@
-"""How updates reach sessions of the handshake era."""
+"""How updates reach whoever follows: each once, in their order, whatever was said of them while nobody took them."""
 
-from tests.behaviour.updates.conftest import Notes
+from tests.behaviour.updates.conftest import Era, Notes, eras
 from tests.support.events import Wire, request
 
 UPDATED = "notifications/resources/updated"
@@ -24,3 +24,27 @@ async def test_what_changed_often_while_nobody_listened_is_told_once(notes: Note
     await wire.close()
 
     assert told == ["note://1", "row://7", "row://7"]
+
+
+async def test_what_changed_often_while_its_replica_slept_is_told_once(notes: Notes) -> None:
+    """Ours: several updates that wait for one stream are one, and different ones keep their order (RES-4)."""
+    async with notes.following("handshake", "note://1", "row://7") as client:
+        notes.replicas.b.pause()
+        await notes.touch("row://7", "note://1", "row://7", "note://1", "note://2", "row://7")
+        notes.replicas.b.resume()
+        told = [await client.next(), await client.next()]
+        await notes.touch("note://1")
+        told.append(await client.next())
+
+    assert told == [f"{UPDATED[14:]} {uri}" for uri in ("row://7", "note://1", "note://1")]
+
+
+@eras
+async def test_different_resources_are_told_in_their_order(notes: Notes, era: Era) -> None:
+    """Ours: what changed first is told first (RES-4)."""
+    uris = [f"row://{number}" for number in (5, 3, 9, 1)]
+    async with notes.following(era, *sorted(uris)) as client:
+        await notes.touch(*uris)
+        told = [await client.next() for _ in uris]
+
+    assert told == [f"resources/updated {uri}" for uri in uris]

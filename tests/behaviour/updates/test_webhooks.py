@@ -1,7 +1,6 @@
 """Webhooks by which a tenant's own systems say that resources have changed."""
 
 import json
-import time
 from typing import Any
 
 import anyio
@@ -48,8 +47,8 @@ async def test_a_delivery_counts_once(notes: Notes) -> None:
     [
         {"signature": "v1,AAAA"},
         {"signature": "nothing"},
-        {"at": int(time.time()) - 310},
-        {"at": int(time.time()) + 700},
+        {"skew": -310},
+        {"skew": 700},
         {"at": "soon"},
         {"at": "²³"},
         {"delivery": "x" * 300},

@@ -1,0 +1,113 @@
+"""Who may no longer know of a resource hears no more of it: in both eras, on the replica that was not told."""
+
+from contextlib import nullcontext
+from typing import Any, cast
+from urllib.parse import quote
+
+import anyio
+import pytest
+
+from tests.behaviour.updates.conftest import Era, Notes, eras
+from tests.support.primitives import add
+from tests.support.replicas import commanding, until
+from tests.support.servers import TestDatabase, TestServers, execute
+
+
+def _stored(servers: TestServers, session: str) -> list[bytes]:
+    """What Redis has of a session."""
+    with commanding(servers.urls.redis_url) as command:
+        return cast(list[bytes], command("KEYS", f"*{session}*"))
+
+
+async def _ends(notes: Notes, servers: TestServers, client: Any) -> None:
+    """Wait until the client's stream has ended, and nothing of its session is in Redis."""
+    assert await client.rest() == []
+    if not client.wire.session:
+        return
+
+    async def is_gone() -> bool:
+        return not _stored(servers, client.wire.session)
+
+    await until(is_gone, seconds=30, pause=0.1)
+
+
+@eras
+@pytest.mark.parametrize("is_heard", [True, False])
+async def test_a_revoked_key_hears_no_more(notes: Notes, servers: TestServers, era: Era, is_heard: bool) -> None:
+    """Ours: its streams and subscriptions end, also where what was said of the key is lost (RES-4, RES-6, TEN-2)."""
+    key = await notes.gateway.create_key(notes.slug)
+    async with notes.following(era, "note://1", key=key) as client, notes.following(era, "note://1") as other:
+        with nullcontext() if is_heard else notes.replicas.a.muted():
+            path = f"/tenants/{notes.slug}/keys/key_{key.split('_')[2]}/revoke"
+            (await notes.gateway.admin.post(path)).raise_for_status()
+        await _ends(notes, servers, client)
+        await notes.touch("note://1")
+        assert await other.next() == "resources/updated note://1"
+
+
+@eras
+async def test_a_key_that_expires_hears_no_more(
+    notes: Notes, servers: TestServers, updates_database: TestDatabase, era: Era
+) -> None:
+    """Ours: nobody says that a key has expired; it is found out, and its subscriptions end (RES-4, RES-6, TEN-2)."""
+    key = await notes.gateway.create_key(notes.slug)
+    async with notes.following(era, "note://1", key=key) as client, notes.following(era, "note://1") as other:
+        expired = f"update keys set expires_at = now() where id = 'key_{key.split('_')[2]}'"
+        await execute(updates_database.superuser_url, expired)
+        await _ends(notes, servers, client)
+        await notes.touch("note://1")
+        assert await other.next() == "resources/updated note://1"
+
+
+@eras
+async def test_a_profile_that_loses_a_resource_hears_no_more_of_it(notes: Notes, era: Era) -> None:
+    """Ours: what a profile no longer shows is not told there, and is told on elsewhere (RES-4, TEN-5)."""
+    await add(notes.gateway, notes.slug, "profiles", {"name": "some", "include": [{"names": ["note://*"]}]})
+    async with (
+        notes.following(era, "note://1", "note://2", profile="some") as client,
+        notes.following(era, "note://1", "note://2") as other,
+    ):
+        body = {"include": [{"names": ["note://2"]}]}
+        path = f"/tenants/{notes.slug}/profiles/some"
+        (await notes.gateway.admin.put(path, json=body)).raise_for_status()
+        await notes.touch("note://1", "note://2")
+        told = {await client.next(), await client.next()}
+        elsewhere = [await other.next(), await other.next()]
+
+    assert told == {"resources/list_changed", "resources/updated note://2"}
+    assert elsewhere == ["resources/updated note://1", "resources/updated note://2"]
+
+
+@eras
+async def test_a_profile_that_is_gone_shows_nothing(notes: Notes, era: Era) -> None:
+    """Ours: with its profile a client loses sight of everything (RES-4, TEN-5)."""
+    await add(notes.gateway, notes.slug, "profiles", {"name": "some", "include": [{"names": ["note://*"]}]})
+    async with (
+        notes.following(era, "note://1", profile="some") as client,
+        notes.following(era, "note://1") as other,
+    ):
+        (await notes.gateway.admin.delete(f"/tenants/{notes.slug}/profiles/some")).raise_for_status()
+        await notes.touch("note://1")
+        assert await other.next() == "resources/updated note://1"
+        assert await client.next() == "resources/list_changed"
+        await notes.touch("note://1")
+        assert await other.next() == "resources/updated note://1"
+        with anyio.move_on_after(0.5) as waited:
+            await client.next()
+
+    assert waited.cancelled_caught
+
+
+@eras
+async def test_a_deleted_resource_is_told_of_no_more(notes: Notes, era: Era) -> None:
+    """Ours: what is not there has not changed; whatever else was followed still is (RES-4, RES-5)."""
+    async with notes.following(era, "note://1", "note://2") as client:
+        path = f"/tenants/{notes.slug}/resources"
+        found = (await notes.gateway.admin.get(f"{path}?uri={quote('note://1', safe='')}")).json()["items"]
+        (await notes.gateway.admin.delete(f"{path}/{found[0]['id']}")).raise_for_status()
+        refused = await notes.gateway.admin.post(f"{path}/updated", json={"uri": "note://1"})
+        await notes.touch("note://2")
+        told = {await client.next(), await client.next()}
+
+    assert refused.status_code == 404
+    assert told == {"resources/list_changed", "resources/updated note://2"}
