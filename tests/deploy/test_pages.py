@@ -33,7 +33,7 @@ PAGES = (
     "settings.md",
     "metrics.md",
 )
-PATIENCE_S = 90
+PATIENCE_S = 240
 
 
 @pytest.mark.parametrize("name", sorted(pages.pages()))

@@ -27,7 +27,7 @@ from tests.support.replicas import until
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 
-_STARTING_S = 60.0
+_STARTING_S = 180.0
 _STOPPING_S = 40.0
 
 
