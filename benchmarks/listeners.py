@@ -9,6 +9,7 @@ import resource
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from typing import Any
 
 from benchmarks.figures import Table, percentile, spread
 from benchmarks.gateways import RunningGateway, running_gateway, running_servers, scratch
@@ -21,7 +22,6 @@ _UPDATES = 20
 _IDLE = 10_000
 _SPARE_FILES = 500
 _SPARE_CONNECTIONS = 100
-_WARM = 200
 _AT_ONCE = 20
 _SETTLING_S = 3.0
 _PATIENCE_S = 60.0
@@ -44,14 +44,18 @@ def measure_listeners(rounds: int) -> Table:
         ]
         key = replicas[0].tenant("bench")
         replicas[0].send("POST", "/tenants/bench/resources", json.dumps(_NOTE).encode())
+        empty_mb = memory_mb(replicas[1].pid, "VmRSS")
         for _ in range(rounds):
             late += asyncio.run(_deliver(replicas, key))
-        weights.append(asyncio.run(_weigh(replicas[1], key, idle)))
+        weights.append(asyncio.run(_weigh(replicas[1], key, idle)) - empty_mb)
     rows = (
         ("publish → received, 50th percentile, ms", f"{percentile(late, 50) * 1000:.0f}"),
         ("publish → received, 99th percentile, ms", f"{percentile(late, 99) * 1000:.0f}"),
         ("publish → received, the last of all, ms", f"{max(late) * 1000:.0f}"),
-        (f"{idle:,} idle listeners: growth of resident memory, MB", spread(weights)),
+        (
+            f"{idle:,} idle listeners: resident memory above that of the replica when it had just started, MB",
+            spread(weights),
+        ),
     )
     how = (
         f"{_LISTENERS:,} listeners (2026-07-28) of one resource, half of them at each of two replicas, each on a "
@@ -114,13 +118,11 @@ def _publish(replica: RunningGateway) -> None:
 
 
 async def _weigh(replica: RunningGateway, key: str, count: int) -> float:
-    """How many MB the replica grew by this many open streams."""
+    """How many MB the replica weighs with this many open streams."""
     async with AsyncExitStack() as stack:
-        await _open_many(stack, [replica.port] * _WARM, key)
-        before = memory_mb(replica.pid, "VmRSS")
-        await _open_many(stack, [replica.port] * (count - _WARM), key)
+        await _open_many(stack, [replica.port] * count, key)
         await asyncio.sleep(_SETTLING_S)
-        return memory_mb(replica.pid, "VmRSS") - before
+        return memory_mb(replica.pid, "VmRSS")
 
 
 async def _open_many(stack: AsyncExitStack, ports: Sequence[int], key: str) -> list[asyncio.StreamReader]:
@@ -149,8 +151,8 @@ async def _listening(port: int, key: str) -> AsyncGenerator[asyncio.StreamReader
 
 
 def _request(port: int, key: str) -> bytes:
-    envelope = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}}
-    params = {"_meta": envelope, "notifications": {"resourceSubscriptions": [_URI]}}
+    envelope: dict[str, Any] = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}}
+    params: dict[str, Any] = {"_meta": envelope, "notifications": {"resourceSubscriptions": [_URI]}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}).encode()
     lines = [
         "POST /t/bench/mcp HTTP/1.1",

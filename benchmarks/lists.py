@@ -4,7 +4,7 @@ import json
 import urllib.request
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.figures import Table, spread
@@ -77,37 +77,49 @@ def _peers(stack: ExitStack, fastmcp: FastMcp | None, upstream_port: int, *, sec
             yield target
 
 
-_Make = Callable[[str, dict[str, object]], bytes]
+Make = Callable[[str, dict[str, object]], bytes]
 
 
 def _targets(
-    name: str, tools: int, place: tuple[int, int], modern_request: _Make, session_request: _Make
+    name: str, tools: int, place: tuple[int, int], modern_request: Make, session_request: Make
 ) -> Generator[Target]:
     port, pid = place
     shown = f"{tools:,} tools" if tools > 1 else "1 tool"
     yield Target(f"{name}, initialize ({HANDSHAKE}), {shown}", port, pid, [session_request("initialize", INITIALIZE)])
     yield Target(f"{name}, {_DISCOVER} ({MODERN}), {shown}", port, pid, [modern_request(_DISCOVER, {})])
     for era, make in ((MODERN, modern_request), (HANDSHAKE, session_request)):
-        yield Target(f"{name}, walk of {_LIST} ({era}), {shown}", port, pid, _walk(port, make, tools))
+        seen = walk(port, make)
+        if seen.tools != tools:
+            raise Failed(f"{_LIST} shows {seen.tools} tools of {tools}")
+        yield Target(f"{name}, walk of {_LIST} ({era}), {shown}", port, pid, seen.requests)
 
 
-def _walk(port: int, make: _Make, tools: int) -> list[bytes]:
-    """The requests that read every page: cursors stay good while the catalog does not change.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The requests that read every page of tools/list, how many tools those hold, and the bytes of all answers."""
+
+    requests: list[bytes]
+    tools: int
+    size: int
+
+
+def walk(port: int, make: Make) -> Walk:
+    """Every page, one after the other: cursors stay good while the catalog does not change.
 
     Raises:
-        Failed: the pages do not hold this many tools.
+        Failed: a page was refused.
     """
     requests = [make(_LIST, {})]
-    pages = [_page(port, requests[0])]
-    while (cursor := pages[-1].get("nextCursor")) is not None:
+    tools = size = 0
+    while True:
+        page, length = _page(port, requests[-1])
+        tools, size = tools + len(page["tools"]), size + length
+        if (cursor := page.get("nextCursor")) is None:
+            return Walk(requests=requests, tools=tools, size=size)
         requests.append(make(_LIST, {"cursor": cursor}))
-        pages.append(_page(port, requests[-1]))
-    if (listed := sum(len(page["tools"]) for page in pages)) != tools:
-        raise Failed(f"{_LIST} shows {listed} tools of {tools}")
-    return requests
 
 
-def _page(port: int, raw: bytes) -> dict[str, Any]:
+def _page(port: int, raw: bytes) -> tuple[dict[str, Any], int]:
     head, _, body = raw.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines if not line.startswith(("host", "content-length")))
@@ -115,10 +127,11 @@ def _page(port: int, raw: bytes) -> dict[str, Any]:
     request = urllib.request.Request(url, data=body, headers={"accept": ACCEPT, **headers})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
-            page: dict[str, Any] = json.loads(answer.read())["result"]
+            body = answer.read()
+            page: dict[str, Any] = json.loads(body)["result"]
     except (OSError, KeyError, ValueError) as error:
         raise Failed(f"{_LIST} was refused: {error}") from None
-    return page
+    return page, len(body)
 
 
 def _row(target: Target) -> tuple[str, ...]:

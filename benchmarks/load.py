@@ -20,7 +20,7 @@ from benchmarks.figures import percentile
 
 _PATIENCE_S = 90
 _CHUNK = 256 * 1024
-_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Connection(asyncio.BufferedProtocol):
         head_end = self._buffer.find(b"\r\n\r\n")
         if head_end < 0:
             return
-        length = _LENGTH.search(self._buffer, 0, head_end)
+        length = LENGTH.search(self._buffer, 0, head_end)
         if length is None:
             self._fail(f"an answer without a length: {self._buffer[:300]!r}")
             return

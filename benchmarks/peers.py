@@ -37,7 +37,7 @@ class FastMcp:
             yield port, child.pid
 
     def load(self, document: Path, *, seconds: float) -> dict[str, Any]:
-        """`{"seconds", "peak_mb" (above what it needed before), "tools"}` of loading a document in a fresh process.
+        """`{"seconds", "cpu_s", "peak_mb", "tools"}` of loading a document in a fresh process; memory above before.
 
         Raises:
             Failed: it cannot, or not within these seconds.

@@ -17,12 +17,13 @@ from benchmarks.listeners import measure_listeners
 from benchmarks.lists import measure_lists
 from benchmarks.machine import describe_machine
 from benchmarks.measure import Effort, LoadGenerator, load_generator
+from benchmarks.pages import measure_pages
 from benchmarks.peers import FastMcp, install_fastmcp
 from benchmarks.processes import Failed
 from benchmarks.sessions import measure_sessions
 from benchmarks.starts import measure_starts
 
-PARTS = ("calls", "lists", "imports", "start", "sessions", "listeners")
+PARTS = ("calls", "lists", "imports", "pages", "start", "sessions", "listeners")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _FULL = Effort(calls=4000, seconds=6, peer_seconds=2, rounds=3)
 _QUICK = Effort(calls=600, seconds=0.6, peer_seconds=0.4, rounds=1)
@@ -33,7 +34,7 @@ def main() -> None:
     """Measure, print, and write if asked to."""
     options = _options()
     loaded, started = os.getloadavg()[0], time.monotonic()
-    fastmcp = install_fastmcp(options.venv_dir) if set(options.only) & {"calls", "lists", "imports"} else None
+    fastmcp = install_fastmcp(options.venv_dir) if set(options.only) & {"calls", "lists", "imports", "pages"} else None
     tables: list[Table] = []
     with load_generator() as generator:
         for name, measure in _parts(options, generator, fastmcp).items():
@@ -97,6 +98,7 @@ def _parts(
         "calls": lambda: measure_calls(generator, effort, fastmcp, tenants=tenants),
         "lists": lambda: measure_lists(generator, effort, fastmcp),
         "imports": lambda: measure_imports(documents, min(effort.rounds, 2), fastmcp, peer_seconds=_PEER_S),
+        "pages": lambda: measure_pages(generator, effort, documents, fastmcp),
         "start": lambda: measure_starts(effort.rounds),
         "sessions": lambda: measure_sessions(effort.rounds),
         "listeners": lambda: measure_listeners(min(effort.rounds, 2)),

@@ -1,0 +1,1 @@
+"""What faults cost, measured: `python -m benchmarks.faults`."""
