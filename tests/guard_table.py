@@ -865,7 +865,7 @@ CALLS = (
         "a pinned argument is the tenant's, not the caller's",
         "gateway/handlers/overridden.py",
         "{**arguments, **self._pinned}",
-        "{**self._pinned, **arguments}",
+        "{**arguments}",
         ("tests/behaviour/openapi/test_overrides.py::test_a_pinned_argument_is_sent_and_is_nobodys_to_send",),
     ),
     Guard(
