@@ -5,6 +5,7 @@ The only place that reads a database URL; the driver has no type stubs, so what 
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, cast
 
 import asyncpg
@@ -79,7 +80,8 @@ class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
     async def close(self, *, timeout: float | None = None) -> None:
         """End it politely, in the time there is, or else at once."""
         above: Any = super()
-        await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
+        with suppress(TimeoutError):  # it has been ended without
+            await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
 
 
 _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs

@@ -110,8 +110,14 @@ async def test_a_silent_stream_outlives_the_patience_of_a_proxy(gateway: Running
             await events.next()
             for _ in range(3):
                 await events.comment()
+                ping = await events.message()
+                assert ping["method"] == "ping"
+                await http.post("/t/acme/mcp", json={"jsonrpc": "2.0", "id": ping["id"], "result": {}}, headers=headers)
             await gateway.admin.post("/tenants/acme/resources/updated", json={"uri": "note://1"})
-            assert (await events.message(seconds=5))["params"] == {"uri": "note://1"}
+            message = await events.message()
+            while message["method"] == "ping":
+                message = await events.message()
+            assert message["params"] == {"uri": "note://1"}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
