@@ -15,6 +15,8 @@ from benchmarks.processes import Failed, free_port, running
 _WANTED = "4.1.*"
 _INSTALL_S = 400
 _SCRIPT = str(Path(__file__).parent / "fastmcp_server.py")
+_ALONE = "-P"
+"""The folder of the script is not on its path: a module here has the name of one that FastMCP's libraries import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class FastMcp:
             Failed: it does not come up.
         """
         port = free_port()
-        arguments = [_SCRIPT, "serve", str(document), f"http://127.0.0.1:{upstream_port}", str(port)]
+        arguments = [_ALONE, _SCRIPT, "serve", str(document), f"http://127.0.0.1:{upstream_port}", str(port)]
         with running(arguments, f"http://127.0.0.1:{port}/mcp", python=str(self.python)) as child:
             yield port, child.pid
 
@@ -42,7 +44,7 @@ class FastMcp:
         Raises:
             Failed: it cannot, or not within these seconds.
         """
-        command = [str(self.python), _SCRIPT, "load", str(document)]
+        command = [str(self.python), _ALONE, _SCRIPT, "load", str(document)]
         try:
             done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
