@@ -43,14 +43,15 @@ class World:
 @asynccontextmanager
 async def _world(database: TestDatabase, redis_url: str, *, tenants: int, keys: int) -> AsyncGenerator[World]:
     made: list[tuple[str, str]] = []
+    own_redis = f"{redis_url}?db=7"  # other gateways of the test run bring back what waits in the Redis they share
     async with recording_upstream() as upstream:
         more = {"egress_allow": [upstream.authority], "log_level": "error"}
-        async with running_gateway(database.app_url, redis_url, **more) as gateway:
+        async with running_gateway(database.app_url, own_redis, **more) as gateway:
             for slug in (f"t{number}" for number in range(tenants)):
                 await gateway.create_tenant(slug)
                 await gateway.import_document(slug, pets(upstream.url))
                 made += [(slug, await gateway.create_key(slug)) for _ in range(keys)]
-        async with running_gateway(database.app_url, redis_url, **more) as gateway:
+        async with running_gateway(database.app_url, own_redis, **more) as gateway:
             yield World(gateway, upstream, made)
 
 
