@@ -1,16 +1,26 @@
 """What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.support.loops import TestLoop, unseen
 from tests.support.servers import TestDatabase, TestServers, running_servers
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The event loop that production uses."""
-    return "asyncio", {"use_uvloop": True}
+def anyio_backend() -> tuple[str, dict[str, Callable[[], TestLoop]]]:
+    """The event loop that production uses, and what goes wrong on it unseen."""
+    return "asyncio", {"loop_factory": TestLoop}
+
+
+@pytest.fixture(autouse=True)
+def nothing_unseen() -> Iterator[None]:
+    """What went wrong on the event loop where nobody waited is an error of the test during which it came."""
+    unseen()
+    yield
+    if errors := unseen():
+        raise ExceptionGroup("went wrong on the event loop, and nobody waited for it", errors)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,47 @@
+"""The event loop of the tests: production's, except that nothing which goes wrong unseen stays unseen.
+
+A callback that raises, or a task whose error nobody fetches, reaches the loop's exception handler. anyio's test runner
+raises such an error out of the fixture or test that happens to run next; raised out of an asynchronous fixture it
+leaves that fixture half made, and the cancel scopes in it cancel every later test of the process. So the errors are
+printed when they come and raised at the end of the test during which they came.
+"""
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import uvloop
+
+_unseen: list[Exception] = []
+
+
+class TestLoop(uvloop.Loop):
+    """A loop that keeps the errors nobody waits for, whatever handler is asked for."""
+
+    __test__ = False
+
+    def set_exception_handler(
+        self, handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None
+    ) -> None:
+        """Keep our own handler."""
+        super().set_exception_handler(_keep)
+
+
+def unseen() -> list[Exception]:
+    """The errors that came since the last question."""
+    found = list(_unseen)
+    _unseen.clear()
+    return found
+
+
+def _keep(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error = context.get("exception")
+    if not isinstance(error, Exception):
+        loop.default_exception_handler(context)
+        return
+    told = {name: value for name, value in context.items() if name not in {"exception", "message"}}
+    print(f"unseen on the event loop: {context.get('message')} {told}", file=sys.stderr, flush=True)
+    traceback.print_exception(error, file=sys.stderr)
+    _unseen.append(error)
