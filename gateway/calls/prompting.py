@@ -64,7 +64,7 @@ async def _embed(message: Mapping[str, object], uri: str, call: RunningCall) -> 
 
 def _named(message: Mapping[str, object]) -> str | None:
     """The URI of an embedded resource whose content is not there."""
-    block = message.get("content")
+    block = message.get("content") if isinstance(cast("object", message), Mapping) else None
     if not isinstance(block, dict):
         return None
     members = cast("dict[str, object]", block)

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from gateway.calls.charsets import decode_text
-from gateway.calls.kinds import is_json, is_text, is_utf8, kind_of
 from gateway.domain.requests import UpstreamAnswer
+from gateway.handlers.bodies import is_json, is_text, is_utf8, kind_of
+from gateway.handlers.charsets import decode_text
 
 FIRST_ERROR = 300
 

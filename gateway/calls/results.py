@@ -15,6 +15,7 @@ from gateway.handlers.bind import BoundPrompt, BoundResource
 LARGEST = 10 * 1024 * 1024
 """Bytes of JSON that one answer may have."""
 
+_ODD_SHAPE = "the handler answered in a form that the protocol does not have"
 _MOST_VALUES = 100
 _LONGEST_VALUE = 4096
 _STRUCTURED = b',"structuredContent":'
@@ -87,11 +88,21 @@ def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, in
     except BadInput as error:
         raise _wrong(error) from None
     description = messages.description or bound.description
+    if not isinstance(cast("object", description), str | None):
+        raise HandlerFailed(f"{_ODD_SHAPE}: the description is no text")
+    _bounded(_json(description))
     return Messages(messages=checked, description=description), len(_bounded(_json(checked)))
 
 
 def check_completions(found: Completions) -> Completions:
-    """At most a hundred values, with the truth about whether there are more."""
+    """At most a hundred values, with the truth about whether there are more.
+
+    Raises:
+        HandlerFailed: they are no texts, or their number is none.
+    """
+    is_counted = isinstance(cast("object", found.total), int | None)
+    if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
+        raise HandlerFailed(f"{_ODD_SHAPE}: values are texts, and their total a number")
     shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MOST_VALUES])
     has_more = found.has_more or len(found.values) > _MOST_VALUES
     total = len(found.values) if found.total is None and not found.has_more else found.total
@@ -104,7 +115,7 @@ def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]
         text = structured.decode() if structured else "null"
         return ({"type": "text", "text": text},) if structured or is_null else ()
     try:
-        return validate_content([dict(block) for block in result.content])
+        return validate_content(result.content)
     except BadInput as error:
         raise _wrong(error) from None
 
@@ -140,4 +151,4 @@ def _bounded(encoded: bytes) -> bytes:
 
 
 def _wrong(error: BadInput) -> HandlerFailed:
-    return HandlerFailed(f"the handler answered in a form that the protocol does not have: {error.message}")
+    return HandlerFailed(f"{_ODD_SHAPE}: {error.message}")

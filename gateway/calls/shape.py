@@ -14,14 +14,14 @@ import msgspec
 import orjson
 import structlog
 
-from gateway.calls.charsets import declared_charset, decode_text
 from gateway.calls.cutting import Cut, cut_json, cut_text, describe
-from gateway.calls.kinds import is_json, is_text, is_utf8, kind_of
 from gateway.calls.refusals import FIRST_ERROR, quote, refuse
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
 from gateway.domain.requests import UpstreamAnswer
 from gateway.errors import GatewayError, RedisUnavailable
+from gateway.handlers.bodies import is_json, is_text, is_utf8, kind_of
+from gateway.handlers.charsets import declared_charset, decode_text
 
 log = structlog.get_logger(__name__)
 

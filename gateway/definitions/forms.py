@@ -4,10 +4,12 @@ import re
 from collections.abc import Collection, Sequence
 
 from gateway.definitions.json_values import NotJson, copy_json
-from gateway.definitions.shapes import Object, as_list, as_object, is_number, point
+from gateway.definitions.shapes import Object, as_list, as_object, is_number, point, shorten
 from gateway.errors import BadInput, DefinitionInvalid, Fault
 
 _MOST_FAULTS = 20
+_LONGEST_POINTER = 1_000
+_LONGEST_FIELD = 200
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -37,7 +39,7 @@ class Faults:
     def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
         """Note one more."""
         if len(self._found) < _MOST_FAULTS:
-            self._found.append(Fault(pointer=pointer, reason=reason, line=line))
+            self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
 
     def take(self, error: BadInput, pointer: str) -> None:
         """Note what an error says, below a place."""
@@ -53,9 +55,13 @@ class Faults:
         if not self._found:
             return
         first = self._found[0]
-        field = first.pointer.strip("/").replace("/", ".") or what
+        field = shorten(_dotted(first.pointer), _LONGEST_FIELD) or what
         more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
         raise kind(f"{field}: {first.reason}{more}", faults=self._found)
+
+
+def _dotted(pointer: str) -> str:
+    return ".".join(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/") if token)
 
 
 class Form:

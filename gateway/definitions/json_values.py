@@ -1,6 +1,7 @@
 """Whether a Python value is JSON, and a copy of it that nobody else holds."""
 
 import math
+from collections.abc import Mapping
 from typing import cast
 
 from gateway.definitions.shapes import point
@@ -8,6 +9,7 @@ from gateway.definitions.shapes import point
 _DEEPEST = 128
 _MOST = 200_000
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+_OBJECTS = (dict, Mapping)
 
 
 class NotJson(Exception):
@@ -20,12 +22,23 @@ class NotJson(Exception):
 
 
 def copy_json(value: object) -> object:
-    """The same JSON value, made anew; tuples become lists.
+    """The same JSON value, made anew of nothing but JSON's own types: tuples become lists, mappings dictionaries, and
+    members of enumerations what they stand for.
 
     Raises:
         NotJson: it holds something else, is too deep or too large.
     """
     return _Copier().copy(value, ())
+
+
+def copy_containers(value: object) -> object:
+    """The value with lists and dictionaries made anew all through; whatever else it holds stays as it is."""
+    if isinstance(value, _OBJECTS):
+        members = cast("Mapping[object, object]", value)
+        return {name: copy_containers(member) for name, member in members.items()}
+    if isinstance(value, list | tuple):
+        return [copy_containers(element) for element in cast("list[object]", value)]
+    return value
 
 
 class _Copier:
@@ -44,8 +57,8 @@ class _Copier:
             return _text(value, place)
         if isinstance(value, int | float):
             return _number(value, place)
-        if isinstance(value, dict):
-            members = cast("dict[object, object]", value)
+        if isinstance(value, _OBJECTS):
+            members = cast("Mapping[object, object]", value)
             return {_name(name, place): self.copy(member, (*place, str(name))) for name, member in members.items()}
         if isinstance(value, list | tuple):
             elements = cast("list[object]", value)
@@ -65,11 +78,11 @@ def _text(text: str, place: tuple[str | int, ...]) -> str:
             text.encode()
         except UnicodeEncodeError:
             raise NotJson("is not valid Unicode", point(*place)) from None
-    return str(text)
+    return str.__str__(text)  # what a member of an enumeration is, not what it is called
 
 
 def _number(number: float, place: tuple[str | int, ...]) -> float:
     is_json = _SMALLEST <= number <= _LARGEST if isinstance(number, int) else math.isfinite(number)
     if not is_json:
         raise NotJson("is a number that JSON readers do not agree on", point(*place))
-    return number
+    return int(number) if isinstance(number, int) else float(number)

@@ -1,11 +1,11 @@
 """The strict contract of prompt definitions."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.definitions.adornments import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
 from gateway.definitions.forms import Faults, Form, copy_sent
+from gateway.definitions.json_values import copy_containers
 from gateway.definitions.shapes import point
 from gateway.definitions.tools import LONGEST_NAME, NAME
 from gateway.errors import PromptValidationError
@@ -51,7 +51,7 @@ class PromptDefinition:
             "icons": None if self.icons is None else list(self.icons),
             "_meta": self.meta,
         }
-        return copy.deepcopy({name: value for name, value in fields.items() if value is not None})
+        return {name: copy_containers(value) for name, value in fields.items() if value is not None}
 
 
 def validate_prompt_definition(raw: object) -> PromptDefinition:

@@ -35,9 +35,9 @@ class ToolRegistry:
         """
         raw = definition.to_wire() if isinstance(definition, ToolDefinition) else definition
         checked = validate_tool_definition(raw)
-        if checked.name in self._tools:
+        tool = RegisteredTool(definition=checked, handler=handler)
+        if self._tools.setdefault(checked.name, tool) is not tool:  # one step: threads may register at the same time
             raise DuplicateToolError(checked.name)
-        self._tools[checked.name] = RegisteredTool(definition=checked, handler=handler)
         return checked
 
     def get_all(self) -> tuple[ToolDefinition, ...]:
@@ -46,17 +46,20 @@ class ToolRegistry:
 
     def get_by_name(self, name: str) -> ToolDefinition | None:
         """The definition of this name; None when there is none."""
-        tool = self._tools.get(name)
+        tool = self._find(name)
         return None if tool is None else tool.definition
 
     def handler_of(self, name: str) -> object:
         """What was registered beside the tool of this name; None when there is nothing."""
-        tool = self._tools.get(name)
+        tool = self._find(name)
         return None if tool is None else tool.handler
 
     def to_mcp_tools(self) -> list[dict[str, object]]:
         """Every tool as the protocol's own object, in order of names."""
         return [tool.definition.to_wire() for tool in self]
+
+    def _find(self, name: object) -> RegisteredTool | None:
+        return self._tools.get(name) if isinstance(name, str) else None
 
     def __iter__(self) -> Iterator[RegisteredTool]:
         return iter(sorted(self._tools.values(), key=lambda tool: tool.name))
@@ -65,4 +68,4 @@ class ToolRegistry:
         return len(self._tools)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tools
+        return self._find(name) is not None

@@ -1,6 +1,5 @@
 """The strict contract of resource and resource template definitions."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from gateway.definitions.adornments import (
 )
 from gateway.definitions.contents import LARGEST_SIZE
 from gateway.definitions.forms import Faults, Form, copy_sent
+from gateway.definitions.json_values import copy_containers
 from gateway.definitions.uri_grammar import LONGEST, parse_parts
 from gateway.definitions.uri_templates import UriTemplate
 from gateway.definitions.uris import is_uri
@@ -138,4 +138,4 @@ def _wire(own: dict[str, object], definition: ResourceDefinition | ResourceTempl
         "icons": None if definition.icons is None else list(definition.icons),
         "_meta": definition.meta,
     }
-    return copy.deepcopy({name: value for name, value in fields.items() if value is not None})
+    return {name: copy_containers(value) for name, value in fields.items() if value is not None}

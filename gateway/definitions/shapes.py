@@ -33,5 +33,10 @@ def point(*tokens: str | int) -> str:
 
 def quote(value: object) -> str:
     """The value in quotes, printable and short enough to stand in a message."""
-    text = "".join(character if character.isprintable() else "�" for character in str(value)[: _SHOWN + 1])
-    return f"'{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}'"
+    return f"'{shorten(str(value))}'"
+
+
+def shorten(text: str, most: int = _SHOWN) -> str:
+    """The text, printable and short enough to stand in a message."""
+    shown = "".join(character if character.isprintable() else "�" for character in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

@@ -169,7 +169,7 @@ class _TreeReader:
         try:
             return Template.parse(text)
         except TemplateInvalid as wrong:
-            raise _refuse(path, wrong.message, wrong.faults[0].line) from None
+            raise _refuse(path, wrong.faults[0].reason, wrong.faults[0].line) from None
 
 
 def _fill(node: _Node, variables: Mapping[str, object], budget: Budget) -> object:

@@ -1,12 +1,12 @@
 """The strict contract of tool definitions: what a tool must have, may have, and nothing else."""
 
-import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.definitions.adornments import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
 from gateway.definitions.forms import Faults, Form, copy_sent
+from gateway.definitions.json_values import copy_containers
 from gateway.definitions.mirrored_headers import check_mirrored_headers
 from gateway.definitions.schemas import check_root, check_schema
 from gateway.errors import ToolValidationError
@@ -42,7 +42,7 @@ class ToolDefinition:
             "icons": None if self.icons is None else list(self.icons),
             "_meta": self.meta,
         }
-        return copy.deepcopy({name: value for name, value in fields.items() if value is not None})
+        return {name: copy_containers(value) for name, value in fields.items() if value is not None}
 
 
 def validate_tool_definition(raw: object) -> ToolDefinition:

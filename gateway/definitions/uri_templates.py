@@ -67,11 +67,6 @@ class UriTemplate:
         return self.parts[0] if isinstance(self.parts[0], str) else ""
 
 
-def could_both_match(first: UriTemplate, second: UriTemplate) -> bool:
-    """Whether some URI may match both: certain when it says no, a guess from their beginnings when it says yes."""
-    return first.lead.startswith(second.lead) or second.lead.startswith(first.lead)
-
-
 def _expand(parts: Sequence[Part], variables: Mapping[str, object]) -> str:
     written: list[str] = []
     length = 0

@@ -4,7 +4,7 @@ import re
 
 LONGEST = 2048
 FORM = r"^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$"
-"""For JSON Schema; `is_uri` is stricter by one fragment and by brackets, which only an IP literal has."""
+"""For JSON Schema; `is_uri` is stricter: it takes one fragment at most."""
 
 _URI = re.compile(FORM)
 

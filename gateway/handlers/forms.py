@@ -13,6 +13,7 @@ import msgspec
 from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.results import ABSENT, Absent, Contents, Messages, Result
 from gateway.errors import HandlerFailed, NotFound, UpstreamError
+from gateway.handlers.bodies import is_json
 from gateway.handlers.media import BYTES, JSON, TEXT, kind_of, read_json, read_text
 
 _FIRST_ERROR = 300
@@ -141,7 +142,7 @@ class ResourceForm:
     def of_blocks(self, blocks: Blocks, *, structured: object | Absent = ABSENT, is_error: bool = False) -> Contents:
         """The contents."""
         del structured, is_error
-        return Contents(contents=tuple({"uri": self.uri, **block} for block in blocks))
+        return Contents(contents=tuple(self._named(block) for block in blocks))
 
     def of_bytes(self, content: bytes, mime_type: str | None = None) -> Contents:
         """One blob."""
@@ -172,6 +173,10 @@ class ResourceForm:
     def of_nothing(self) -> Contents:
         """None: reading must show something."""
         raise HandlerFailed("the handler came to its end without an answer")
+
+    def _named(self, block: Mapping[str, object]) -> Mapping[str, object]:
+        """The content with the URI that was read; what is no content stays as it is, to be refused by the stations."""
+        return {"uri": self.uri, **block} if isinstance(cast("object", block), Mapping) else block
 
     def _one(self, member: Mapping[str, object], mime_type: str | None) -> Contents:
         kind = {} if mime_type is None else {"mimeType": mime_type}
@@ -205,7 +210,7 @@ class PromptForm:
         text = _text_of(answer)
         if text is None:
             raise HandlerFailed("the upstream answered with something that is no text")
-        if kind_of(answer) == JSON:
+        if is_json(kind_of(answer)):
             value = read_json(answer)
             members = cast("dict[str, object]", value) if isinstance(value, dict) else {}
             messages = members.get("messages")

@@ -1,20 +1,24 @@
 """How the body of an upstream's answer is read: whether it is text or JSON, and in which MIME type."""
 
+import codecs
+
 import msgspec
 
+from gateway.definitions.adornments import is_mime_type
 from gateway.domain.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed
+from gateway.handlers import bodies
+from gateway.handlers.charsets import decode_text
 
 BYTES = "application/octet-stream"
 JSON = "application/json"
 TEXT = "text/plain"
 
-_TEXTUAL = ("+json", "/json", "+xml", "/xml", "+yaml", "/yaml", "/javascript", "/graphql", "/x-ndjson")
-
 
 def kind_of(answer: UpstreamAnswer) -> str:
-    """The MIME type without parameters; empty when none was sent."""
-    return answer.content_type.partition(";")[0].strip().lower()
+    """The MIME type without parameters; empty when none was sent, or what was sent is none."""
+    kind, _ = bodies.kind_of(answer)
+    return kind if is_mime_type(kind) else ""
 
 
 def read_json(answer: UpstreamAnswer) -> object:
@@ -24,26 +28,19 @@ def read_json(answer: UpstreamAnswer) -> object:
         HandlerFailed: it is none.
     """
     try:
-        return msgspec.json.decode(answer.body)
+        return msgspec.json.decode(answer.body.removeprefix(codecs.BOM_UTF8))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise HandlerFailed("the upstream answered with something that is not JSON") from None
 
 
 def read_text(answer: UpstreamAnswer) -> str | None:
-    """The body as text; None for what is no text."""
+    """The body as text, in the charset that it is in if that is one that is safe to read; None for what is no text."""
     kind = kind_of(answer)
-    is_text = kind.startswith("text/") or kind.endswith(_TEXTUAL)
-    if not is_text and kind:
+    if bodies.is_text(kind):
+        return decode_text(answer.body, bodies.kind_of(answer)[1], is_xml=kind.endswith("xml"))
+    if kind:
         return None
     try:
-        return answer.body.decode(_charset(answer.content_type), "replace" if is_text else "strict")
-    except (LookupError, UnicodeDecodeError):
-        return answer.body.decode("utf-8", "replace") if is_text else None
-
-
-def _charset(content_type: str) -> str:
-    for part in content_type.split(";")[1:]:
-        name, _, value = part.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("\"'") or "utf-8"
-    return "utf-8"
+        return answer.body.decode()
+    except UnicodeDecodeError:
+        return None

@@ -70,7 +70,7 @@ class OperationHandler:
         """As above; a token that is not taken is not used again, and asked for anew where asking twice does no harm."""
         sent, answer = await self._attempt(request, stored, tokens)
         if answer.status == _UNAUTHORISED and sent is not stored:
-            await tokens.forget(self._tenant, self._source, self._plan.security, stored)
+            await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
             if request.idempotent:
                 sent, answer = await self._attempt(request, stored, tokens)
         return blank(answer, (*stored.values(), *sent.values()))

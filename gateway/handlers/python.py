@@ -54,13 +54,15 @@ async def run(function: Callable[[], object], threads: Threads, *, is_async: boo
     try:
         returned = function() if is_async else await threads.run(function)
         return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
-    except SystemExit:
-        raise RuntimeError("the function raised SystemExit") from None
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         raise RuntimeError("the function raised CancelledError, and nobody cancelled it") from None
+    except (Exception, GeneratorExit):  # the latter is how a coroutine that nobody goes on with is closed
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the function raised {type(error).__name__}") from error
 
 
 async def completions(

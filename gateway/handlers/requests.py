@@ -79,7 +79,7 @@ class Requester:
         )
 
     async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
-        """The answer, cut as declared unless it is a failure; a credential that the upstream echoes is blanked out.
+        """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is blanked out.
 
         Raises:
             CredentialMissing: the credential is not stored, or not for this origin.
@@ -96,7 +96,8 @@ class Requester:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
         if named is not None:
             answer = blank(answer, (named.credential,))
-        return answer if answer.status >= _FIRST_ERROR else cut_answer(answer, self._spec.result)
+        is_cut = answer.status < _FIRST_ERROR and answer.body
+        return cut_answer(answer, self._spec.result) if is_cut else answer
 
     async def _credential(self, url: str) -> NamedCredential | None:
         name = self._spec.credential

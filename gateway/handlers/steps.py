@@ -34,6 +34,7 @@ from gateway.definitions.handler_specs import (
 from gateway.domain.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed, NotFound
 from gateway.handlers.asking import answer_of, question_of
+from gateway.handlers.bodies import is_json
 from gateway.handlers.filling import fill, variables_of
 from gateway.handlers.forms import Form
 from gateway.handlers.media import kind_of, read_json, read_text
@@ -191,7 +192,7 @@ def _value(answer: UpstreamAnswer) -> object:
     kind = kind_of(answer)
     if not answer.body:
         return None
-    if kind.endswith(("/json", "+json")):
+    if is_json(kind):
         return read_json(answer)
     text = read_text(answer)
     if text is None:

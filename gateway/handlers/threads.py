@@ -58,7 +58,9 @@ class _Job(Generic[_T]):
         except Exception as error:  # it belongs to whoever waits, whatever it is
             self._tell(partial(self._fail, error))
         except BaseException as error:  # such as SystemExit, which would end the gateway
-            self._tell(partial(self._fail, RuntimeError(f"the function raised {type(error).__name__}")))
+            failure = RuntimeError(f"the function raised {type(error).__name__}")
+            failure.__cause__ = error
+            self._tell(partial(self._fail, failure))
         else:
             self._tell(partial(self._succeed, answer))
 

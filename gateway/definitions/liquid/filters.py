@@ -96,7 +96,8 @@ def _truncate_words(budget: Budget, value: object, arguments: tuple[object, ...]
 def _slice(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
     start = whole(arguments[0])
     length = max(0, whole(arguments[1])) if len(arguments) > 1 else 1
-    sliced = as_list(value) or _text(budget, value)
+    elements = as_list(value)
+    sliced = _text(budget, value) if elements is None else elements
     first = start if start >= 0 else start + len(sliced)
     budget.check_items(max(0, min(length, len(sliced) - first)) if not isinstance(sliced, str) else 0)
     return sliced[first : first + length] if first >= 0 else sliced[:0]

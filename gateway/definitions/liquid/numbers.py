@@ -52,7 +52,8 @@ def _read(text: str) -> Number:
 
 
 def _bounded(value: Number) -> Number:
-    if not math.isfinite(value) or (isinstance(value, int) and not _SMALLEST <= value <= _LARGEST):
+    is_usable = _SMALLEST <= value <= _LARGEST if isinstance(value, int) else math.isfinite(value)
+    if not is_usable:
         raise TemplateFailed("a number is too large")
     return value
 
@@ -85,7 +86,7 @@ def _modulo(left: Number, right: Number) -> Number:
 
 def _round(_: Budget, value: object, arguments: tuple[object, ...]) -> object:
     digits = max(0, min(_MOST_DIGITS, whole(arguments[0]))) if arguments else 0
-    return round(number(value), digits) if digits else round(number(value))
+    return _bounded(round(number(value), digits) if digits else round(number(value)))
 
 
 NUMBER_FILTERS: Mapping[str, tuple[Run, int, int]] = {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import cast
 
-import orjson
+import msgspec
 
 from gateway.definitions.liquid.budget import Budget
 from gateway.definitions.shapes import as_list
@@ -44,8 +44,8 @@ def to_json(value: object, budget: Budget) -> str:
         value = ""
     budget.check_text(measure(value, budget, budget.limits.text))
     try:
-        written = orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:
+        written = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
         raise TemplateFailed("a value cannot be written as JSON") from None
     budget.check_text(len(written))
     return written

@@ -20,7 +20,19 @@ def is_text(kind: str) -> bool:
 
 
 _JSON = frozenset({"text/json", "text/x-json", "application/x-json"})
-_TEXT_ENDINGS = ("+xml", "/xml", "+json", "/json", "+yaml", "/yaml", "/x-yaml", "json-seq", "jsonl", "ndjson")
+_TEXT_ENDINGS = (
+    "+xml",
+    "/xml",
+    "+json",
+    "/json",
+    "+yaml",
+    "/yaml",
+    "/x-yaml",
+    "json-seq",
+    "json-lines",
+    "jsonl",
+    "ndjson",
+)
 _TEXTUAL = frozenset(
     f"application/{name}"
     for name in (
