@@ -97,8 +97,8 @@ class Bodies:
         """The type that is sent unless the caller says otherwise, and those that carry what it cannot."""
         sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
         if not sent:
-            named = ", ".join(quote_text(media_type) for media_type in content) or "no media type"
-            raise Unusable(f"its body is {named}, which is not sent")
+            named = ", ".join(quote_text(media_type) for media_type in content)
+            raise Unusable(f"its body is {named}, which is not sent" if named else "its body has no media type")
         first = min(sent, key=_rank)
         others = {
             concrete(choice.media_type): choice

@@ -14,6 +14,7 @@ from gateway.openapi.naming import ToolName, grants, name_tools
 from gateway.openapi.operations import Operation, list_operations
 from gateway.openapi.outputs import Outputs
 from gateway.openapi.parameters import Parameters
+from gateway.openapi.paths import Template, read_template
 from gateway.openapi.patterns import Patterns
 from gateway.openapi.plans import Parts, fit_parameters, plan_request, successes
 from gateway.openapi.query_outline import Outlined, encode_outline, outline_document
@@ -66,7 +67,7 @@ def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) 
         BadInput: the base URL is not one requests can go to.
     """
     base = _override(options.base_url)
-    document = read_document(raw)
+    document = read_document(raw, url=options.document_url)
     return _Compiler(document, options, base).run()
 
 
@@ -104,7 +105,7 @@ class _Compiler:
         self._outputs = Outputs(references, dialect) if options.output_schemas else None
         self._parameters = Parameters(references, components, dialect=document.dialect)
         self._bodies = Bodies(references, components, dialect=document.dialect)
-        self._schemes = Schemes(self._root, references)
+        self._schemes = Schemes(self._root, references, document.identifiers if document.dialect >= (3, 2) else None)
 
     def run(self) -> Compilation:
         """Compile every operation."""
@@ -176,8 +177,9 @@ class _Compiler:
     def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
         if operation.refusal is not None:
             raise Unusable(operation.refusal)
-        parts, losses = self._read(operation)
-        plan, arguments = plan_request(operation, parts)
+        template = read_template(operation.path)
+        parts, losses = self._read(operation, template)
+        plan, arguments = plan_request(operation, template, parts)
         schema = compose_input(arguments, self._components)
         if name.reason is not None:
             self._remarks.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
@@ -194,10 +196,10 @@ class _Compiler:
         )
         return made, [*losses, *schema.losses]
 
-    def _read(self, operation: Operation) -> tuple[Parts, list[str]]:
+    def _read(self, operation: Operation, template: Template) -> tuple[Parts, list[str]]:
         levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
         declared, losses = self._parameters.merge(levels, operation.where)
-        parameters, mismatches = fit_parameters(operation, declared)
+        parameters, mismatches = fit_parameters(template, declared)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
         security = self._schemes.plan(operation.node, server)
@@ -209,7 +211,8 @@ class _Compiler:
             answers=self._answers(operation),
         )
         unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
-        return parts, [*losses, *mismatches, *unsent, *security.losses]
+        spelled = () if operation.method.isupper() else ("its method is sent in capitals",)
+        return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
 
     def _output(self, operation: Operation, parts: Parts) -> bytes | None:
         """The schema of the answers, if all declared ones have one that can be listed."""

@@ -1,7 +1,7 @@
 """What a document is: bytes read as JSON or YAML, its dialect recognised, its limits kept.
 
-A text that opens with a brace is JSON, everything else YAML. Of equal keys the last one wins, in both. References
-inside are not looked at here.
+A text that opens with a brace is JSON, everything else YAML. Of equal keys the last one wins, in both. References by
+a name that the document or a schema gives itself become pointers; no reference is followed here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ import msgspec
 import orjson
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
+from gateway.openapi.identifiers import Identifiers, localise
 from gateway.openapi.shapes import Object, as_object, clean_text, object_at
 from gateway.openapi.yaml_reader import read_yaml
 
@@ -32,23 +33,30 @@ class Document:
     dialect: tuple[int, int]
     title: str
     version: str
+    identifiers: Identifiers
 
 
-def read_document(raw: bytes | Mapping[str, object]) -> Document:
-    """The document in these bytes or this parsed object.
+def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) -> Document:
+    """The document in these bytes or this parsed object; `url` is where it came from.
 
     Raises:
         InvalidDocument: it is no OpenAPI document; faults have a pointer, or line and column.
         DocumentTooLarge: it is larger or deeper than a document may be.
     """
-    tree = read_tree(raw if isinstance(raw, bytes) else _encode(raw))
-    root = as_object(tree)
+    text = raw if isinstance(raw, bytes) else _encode(raw)
+    root = as_object(read_tree(text))
     if root is None:
         raise _wrong("", "the outermost value has to be an object")
     dialect = _dialect(root)
     _check_paths(root, dialect)
     about = object_at(root, "info")
-    return Document(root=root, dialect=dialect, title=_line(about.get("title")), version=_line(about.get("version")))
+    return Document(
+        root=root,
+        dialect=dialect,
+        title=_line(about.get("title")),
+        version=_line(about.get("version")),
+        identifiers=localise(root, text, dialect=dialect, url=url),
+    )
 
 
 def _encode(raw: Mapping[str, object]) -> bytes:

@@ -1,7 +1,11 @@
-"""How the properties of a form or multipart body are written: their types, and what `encoding` says of them."""
+"""How the properties of a form or multipart body are written: their types, and what `encoding` says of them.
+
+Plans of fields inside another one are named by the way to them, as `upstream.nesting` reads it.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from gateway.domain.plans import BodyKind, FieldPlan, Style
@@ -19,6 +23,23 @@ _TELLING = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
+_STEP = "\x1f"
+_DEEPEST = 3
+_MOST_INNER = 1_000
+_LISTS = 8
+_ENCODINGS = ("encoding", "prefixEncoding", "itemEncoding")
+_INNER_STYLES = {"ssv": Style.SPACE, "tsv": Style.TAB, "pipes": Style.PIPE}
+
+
+def inner_lists(schema: object) -> tuple[FieldPlan, ...]:
+    """How the lists inside a list are divided, outer ones first (Swagger 2.0, `collectionFormat` of `items`)."""
+    item = object_at(as_object(schema) or NOTHING, "items")
+    found: list[FieldPlan] = []
+    while item.get("type") == "array" and len(found) < _LISTS:
+        style = _INNER_STYLES.get(str(item.get("collectionFormat")), Style.FORM)
+        found.append(FieldPlan(name="", style=style, explode=False))
+        item = object_at(item, "items")
+    return tuple(found)
 
 
 class Fields:
@@ -27,22 +48,32 @@ class Fields:
     def __init__(self, uploads: Uploads, *, dialect: tuple[int, int]) -> None:
         self._uploads = uploads
         self._dialect = dialect
+        self._room = 0
+        """How many fields may still be planned inside those of one body."""
 
-    def plan(self, content: Object, kind: BodyKind, nodes: XmlNodes) -> tuple[tuple[FieldPlan, ...], tuple[str, ...]]:
+    def plan(
+        self, content: Object, kind: BodyKind, nodes: XmlNodes, *, depth: int = 0
+    ) -> tuple[tuple[FieldPlan, ...], tuple[str, ...]]:
         """One plan for each property that is not written the default way, and the losses."""
         encodings = object_at(content, "encoding")
         properties = self.properties(self.with_files(content))
+        names = {**properties, **encodings}
+        self._room = self._room - len(names) if depth else _MOST_INNER
         losses: list[str] = []
         plans: list[FieldPlan] = []
-        for name in {**properties, **encodings}:
-            encoding = object_at(encodings, name)
+        inner: list[FieldPlan] = []
+        for name in names:
+            encoding, schema = object_at(encodings, name), properties.get(name)
             if kind is BodyKind.FORM:
-                plans.append(self._form_field(name, encoding, properties.get(name)))
+                plan = self._form_field(name, encoding, schema)
             else:
-                plans.append(self._part(name, encoding, properties.get(name), nodes))
+                plan = self._part(name, encoding, schema, nodes)
                 losses += _header_losses(name, self._headers(encoding))
-        items = self._items(content, nodes) if kind is BodyKind.MULTIPART else ()
-        return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
+                losses += self._structure_losses(plan, schema)
+            plans.append(plan)
+            inner += self._inner(plan, name, (encoding, schema), nodes, depth=depth)
+        items = self._items(content, nodes, depth=depth) if kind is BodyKind.MULTIPART else ()
+        return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name)), *inner), tuple(losses)
 
     def with_files(self, content: Object) -> object:
         """The schema of a body; a property that only its encoding shows to be a file is written as one."""
@@ -98,21 +129,51 @@ class Fields:
             name=name,
             media_type=media_type,
             is_file=is_file,
-            is_list=is_list or self._uploads.is_files(schema),
+            is_list=(is_list or self._uploads.is_files(schema)) and not self._is_whole(media_type, schema),
             is_verbatim=by_schema is not None,
             headers=headers,
             xml=nodes.add(self._member(schema)) if is_markup else None,
         )
 
-    def _items(self, content: Object, nodes: XmlNodes) -> tuple[FieldPlan, ...]:
+    def _items(self, content: Object, nodes: XmlNodes, *, depth: int) -> tuple[FieldPlan, ...]:
         """The plans for the members of a multipart body that is an array (OpenAPI 3.2, `prefixEncoding`…)."""
         target = self._uploads.target(content.get("schema"))
         schemas, encodings = list_at(target, "prefixItems"), list_at(content, "prefixEncoding")
-        positions = zip_longest(schemas[:_MOST_MERGED], encodings[:_MOST_MERGED])
-        plans = [self._part("", as_object(encoding) or NOTHING, schema, nodes) for schema, encoding in positions]
-        schema = content.get("itemSchema", target.get("items"))
-        plans.append(self._part("", object_at(content, "itemEncoding"), schema, nodes))
-        return () if all(plan == FieldPlan(name="") for plan in plans) else tuple(plans)
+        pairs = [
+            (as_object(encoding) or NOTHING, schema)
+            for schema, encoding in zip_longest(schemas[:_MOST_MERGED], encodings[:_MOST_MERGED])
+        ]
+        pairs.append((object_at(content, "itemEncoding"), content.get("itemSchema", target.get("items"))))
+        plans = [self._part("", encoding, schema, nodes) for encoding, schema in pairs]
+        if all(plan == FieldPlan(name="") for plan in plans):
+            return ()
+        inner: list[FieldPlan] = []
+        for index, (plan, pair) in enumerate(zip(plans, pairs, strict=True)):
+            inner += self._inner(plan, str(index), pair, nodes, depth=depth)
+        return (*plans, *inner)
+
+    def _inner(
+        self, plan: FieldPlan, step: str, pair: tuple[Object, object], nodes: XmlNodes, *, depth: int
+    ) -> Iterator[FieldPlan]:
+        """The plans of what stands inside a field; `pair` is its encoding and its schema."""
+        encoding, schema = pair
+        kind = _inner_kind(plan.media_type)
+        found: Sequence[FieldPlan] = ()
+        if kind is not None and depth < _DEEPEST and self._room > 0:
+            keys = _ENCODINGS if self._dialect >= (3, 2) else ()
+            content = {"schema": self._member(schema) if plan.is_list else schema}
+            content |= {key: encoding[key] for key in keys if key in encoding}
+            found, _ = self.plan(content, kind, nodes, depth=depth + 1)
+        elif self._dialect == (2, 0):
+            found = inner_lists(schema)
+        return (replace(item, name=f"{step}{_STEP}{item.name}") for item in found)
+
+    def _structure_losses(self, plan: FieldPlan, schema: object) -> list[str]:
+        """What is to be said of an object or list whose part has a type that none can be written in."""
+        is_written = plan.media_type is None or plan.is_styled or plan.is_file or plan.xml is not None
+        if is_written or not self._shape(schema)[1] or _writes_structure(plan.media_type or ""):
+            return []
+        return [f"the part {quote_text(plan.name)} is {plan.media_type}, which only a text or a file can be here"]
 
     def _schema_type(self, schema: object) -> str | None:
         """The type that the schema of a text gives its part (OpenAPI 3.1)."""
@@ -139,6 +200,13 @@ class Fields:
         is_structure = _is_type(item, "object") or "properties" in item or (is_list and _is_type(item, "array"))
         return is_list, is_structure or self._is_merged_object(item)
 
+    def _is_whole(self, media_type: str | None, schema: object) -> bool:
+        """Whether a list is one part: lines, or a multipart body whose parts are its members."""
+        if _inner_kind(media_type) is BodyKind.MULTIPART:
+            item = self._plain(self._plain(schema).get("items"))
+            return not (_is_type(item, "array") or _is_type(item, "object") or "properties" in item)
+        return media_type is not None and kind_of(media_type, is_text=False) is BodyKind.JSON_LINES
+
     def _plain(self, schema: object) -> Object:
         """The schema itself; of one that only adds null to another, the other."""
         target = self._uploads.target(schema)
@@ -152,6 +220,18 @@ class Fields:
     def _is_merged_object(self, schema: Object) -> bool:
         parts = [self._uploads.target(part) for part in list_at(schema, "allOf")]
         return any(_is_type(part, "object") or "properties" in part for part in parts)
+
+
+def _inner_kind(media_type: str | None) -> BodyKind | None:
+    """The kind of a part that is made of fields itself."""
+    kind = kind_of(media_type, is_text=False) if media_type is not None else None
+    return kind if kind in {BodyKind.FORM, BodyKind.MULTIPART} else None
+
+
+def _writes_structure(media_types: str) -> bool:
+    """Whether an object or list can be written in one of these types."""
+    kinds = {kind_of(item.strip(), is_text=False) for item in media_types.split(",")}
+    return not kinds.isdisjoint((BodyKind.JSON, BodyKind.FORM, BodyKind.MULTIPART, BodyKind.JSON_LINES, BodyKind.XML))
 
 
 def _styled(name: str, encoding: Object) -> FieldPlan:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
 from gateway.domain.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
 from gateway.openapi.components import Components
-from gateway.openapi.fields import Fields
+from gateway.openapi.fields import Fields, inner_lists
+from gateway.openapi.keywords import ANNOTATIONS
 from gateway.openapi.media import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.references import References
 from gateway.openapi.schemas import Translated
@@ -41,6 +42,8 @@ _RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE
 """Since which version a parameter of the location may leave reserved characters as they are."""
 
 _SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
+_TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
+_TEXT = Translated(schema={"type": "string"})
 _MOST = 1_000
 
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -134,6 +137,8 @@ class Parameters:
                 media_type=media_type,
                 fields=self._form_fields(media_type, schema),
             )
+            if not _is_written(media_type, schema):
+                return Parameter(plan=plan, translated=_TEXT, losses=(_as_text(name, media_type),))
             return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
         translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
         style, losses = self._style(node, name, location, translated)
@@ -146,8 +151,10 @@ class Parameters:
             explode=explode if isinstance(explode, bool) else style in {Style.FORM, Style.COOKIE},
             required=is_required,
             allow_reserved=self._may_reserve(location) and is_true_at(node, "allowReserved"),
+            fields=inner_lists(node.get("schema")) if self._dialect == (2, 0) else (),
         )
-        return Parameter(plan=plan, translated=translated, losses=losses)
+        may_be_empty = location is Location.QUERY and is_true_at(node, "allowEmptyValue")
+        return Parameter(plan=plan, translated=_with_empty(translated) if may_be_empty else translated, losses=losses)
 
     def _content(self, node: Object, name: str) -> tuple[str, Object]:
         content = object_at(node, "content")
@@ -155,7 +162,7 @@ class Parameters:
             raise Unusable(f"the parameter {quote_text(name)} has no single media type")
         media_type, media = next(iter(content.items()))
         found = self._references.follow(media, "a media type") if as_object(media) is not None else NOTHING
-        if not is_media_type(media_type) or not _is_written(media_type, found):
+        if not is_media_type(media_type) or not (_is_written(media_type, found) or is_xml(media_type)):
             raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
         return concrete(media_type), found
 
@@ -232,10 +239,22 @@ def _check_header(name: str, location: Location) -> None:
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
 
+def _with_empty(translated: Translated) -> Translated:
+    """The schema with the empty text allowed beside everything else, where it does not allow it already."""
+    schema = translated.schema
+    if isinstance(schema, bool) or (schema.get("type", "string") == "string" and schema.keys() <= _TAKE_EMPTY):
+        return translated
+    return replace(translated, schema={"anyOf": [schema, {"const": ""}]}, count=translated.count + 2)
+
+
 def _is_scalar(translated: Translated) -> bool:
     """Whether values of the schema are single ones."""
     named = None if isinstance(translated.schema, bool) else translated.schema.get("type")
     return all(isinstance(item, str) and item in _SCALARS for item in as_list(named) or (named,))
+
+
+def _as_text(name: str, media_type: str) -> str:
+    return f"the parameter {quote_text(name)} is {quote_text(media_type)}; it is offered as a text that is written so"
 
 
 def _is_written(media_type: str, media: Object) -> bool:

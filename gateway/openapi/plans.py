@@ -11,7 +11,7 @@ from gateway.openapi.methods import is_idempotent
 from gateway.openapi.naming import name_arguments
 from gateway.openapi.operations import Operation
 from gateway.openapi.parameters import Parameter
-from gateway.openapi.paths import placeholders, plan_path
+from gateway.openapi.paths import Template, plan_path
 from gateway.openapi.schemas import Translated
 from gateway.openapi.security import SecurityPlan
 from gateway.openapi.servers import Server
@@ -31,35 +31,61 @@ class Parts:
     answers: Sequence[Object]
 
 
-def fit_parameters(operation: Operation, parameters: Sequence[Parameter]) -> tuple[list[Parameter], list[str]]:
+def fit_parameters(template: Template, parameters: Sequence[Parameter]) -> tuple[Sequence[Parameter], Sequence[str]]:
     """The parameters with path and template made to agree, and what had to be done for it."""
-    named = placeholders(operation.path)
-    declared = {parameter.plan.name for parameter in parameters if parameter.plan.location is Location.PATH}
-    missing = [name for name in named if name not in declared]
-    unused = [name for name in declared if name not in named]
-    losses = [f"the path parameter {quote_text(name)} is not declared; it is offered as a text" for name in missing]
-    losses += [f"the path parameter {quote_text(name)} is not in the path; it is not offered" for name in unused]
-    kept = [
-        parameter
-        for parameter in parameters
-        if parameter.plan.location is not Location.PATH or parameter.plan.name in named
+    kept: list[Parameter] = []
+    unused: list[str] = []
+    for parameter in parameters:
+        placed = _place(parameter, template)
+        kept += placed
+        if not placed:
+            unused.append(f"the path parameter {quote_text(parameter.plan.name)} is not in the path; it is not offered")
+    missing = [item for item in _needed(template) if item.key not in {parameter.key for parameter in kept}]
+    losses = [
+        f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; it is offered as a text"
+        for item in missing
     ]
-    return [*kept, *(_text_parameter(name) for name in missing)], losses
+    return [*kept, *missing], [*losses, *unused]
 
 
-def plan_request(operation: Operation, parts: Parts) -> tuple[RequestPlan, list[Argument]]:
+def _place(parameter: Parameter, template: Template) -> list[Parameter]:
+    """The parameter where the template has it: in the path, or once for each name in the query that it gives a value;
+    nowhere when it is for the path and the template does not have it."""
+    location, name = parameter.key
+    if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):
+        return [parameter]
+    wanted = [key for key, placeholder in template.pairs.items() if placeholder == name]
+    if not wanted:
+        return [] if location is Location.PATH else [parameter]
+    plan = parameter.plan
+    if location is Location.PATH:
+        plan = replace(plan, location=Location.QUERY, style=Style.FORM, explode=False)
+    return [replace(parameter, plan=replace(plan, name=key)) for key in wanted]
+
+
+def _needed(template: Template) -> Iterator[Parameter]:
+    """What the template speaks of, as texts."""
+    for name in template.placeholders:
+        yield _text_parameter(Location.PATH, name, argument=name)
+    for name, placeholder in template.pairs.items():
+        yield _text_parameter(Location.QUERY, name, argument=placeholder)
+    for name in template.offered:
+        yield _text_parameter(Location.QUERY, name, argument=name, is_required=False)
+
+
+def plan_request(operation: Operation, template: Template, parts: Parts) -> tuple[RequestPlan, list[Argument]]:
     """The plan of a request and the arguments a caller gives for it.
 
     Raises:
         Unusable: the path cannot be put together.
     """
-    arguments = name_arguments([parameter.key for parameter in parts.parameters])
+    arguments = name_arguments([(item.plan.location, item.plan.argument) for item in parts.parameters])
     plans = [
         replace(parameter.plan, argument=argument)
         for parameter, argument in zip(parts.parameters, arguments, strict=True)
     ]
     indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}
-    path = plan_path(parts.server, operation.path, indexes)
+    path = plan_path(parts.server, template, indexes)
     others = parts.body.others if parts.body else ()
     choice = _free_name(arguments) if others else "content_type"
     request = RequestPlan(
@@ -84,9 +110,10 @@ def successes(responses: Object) -> Iterator[object]:
     yield from fine or [node for status, node in responses.items() if status == "default"]
 
 
-def _text_parameter(name: str) -> Parameter:
+def _text_parameter(location: Location, name: str, *, argument: str, is_required: bool = True) -> Parameter:
+    style = Style.SIMPLE if location is Location.PATH else Style.FORM
     plan = ParameterPlan(
-        argument=name, name=name, location=Location.PATH, style=Style.SIMPLE, explode=False, required=True
+        argument=argument, name=name, location=location, style=style, explode=False, required=is_required
     )
     return Parameter(plan=plan, translated=_TEXT)
 

@@ -38,6 +38,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace",
 _SCHEMAS = (*CHILD, *IN_PLACE, *IN_PLACE_LISTS, "items", "prefixItems", "additionalItems")
 _SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 _PARAMETER = {"schema": "schemas", "content": "map:mediaTypes", "examples": "map:examples", "items": "schemas"}
+_ENCODINGS = {"encoding": "map:encodings", "prefixEncoding": "encodings", "itemEncoding": "encodings"}
 
 _MEMBERS: Mapping[str, Mapping[str, str]] = {
     "document": {
@@ -49,7 +50,7 @@ _MEMBERS: Mapping[str, Mapping[str, str]] = {
         "responses": "map:responses",
         "securityDefinitions": "map:securitySchemes",
     },
-    "components": {**{kind: f"map:{kind}" for kind in SECTIONS}, "pathItems": "map:pathItems"},
+    "components": {kind: f"map:{kind}" for kind in (*SECTIONS, "pathItems", "mediaTypes")},
     "pathItems": {
         **dict.fromkeys(_METHODS, "operations"),
         "parameters": "parameters",
@@ -68,9 +69,9 @@ _MEMBERS: Mapping[str, Mapping[str, str]] = {
         "schema": "schemas",
         "itemSchema": "schemas",
         "examples": "map:examples",
-        "encoding": "map:encodings",
+        **_ENCODINGS,
     },
-    "encodings": {"headers": "map:headers"},
+    "encodings": {"headers": "map:headers", **_ENCODINGS},
     "responses": {
         "headers": "map:headers",
         "content": "map:mediaTypes",

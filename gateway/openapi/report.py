@@ -1,15 +1,13 @@
 """What an import tells of a document: each operation's fate, the warnings, and what the tools cost to list."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 
+from gateway.domain.listed import served_bytes
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
 from gateway.openapi.operations import Operation
 
 _MOST_REASONS = 20
 _DEAREST = 10
-_ODD_NUMBER = re.compile(rb"0\.0000|[0-9][eE]-?[0-9]")
 
 
 def report_operation(operation: Operation, *, tool: str | None, reasons: Sequence[str]) -> OperationReport:
@@ -32,7 +30,7 @@ def report_import(
     operations: Sequence[OperationReport], listed: Mapping[str, bytes], warnings: Sequence[str]
 ) -> ImportReport:
     """The report of a whole document; `listed` are the definitions that clients are shown, by name."""
-    prices = [ListedPrice(tool=name, size=_served_bytes(definition)) for name, definition in listed.items()]
+    prices = [ListedPrice(tool=name, size=served_bytes(definition)) for name, definition in listed.items()]
     commas = max(len(prices) - 1, 0)
     return ImportReport(
         operations=tuple(operations),
@@ -40,10 +38,3 @@ def report_import(
         tools_list_bytes=len(b'{"tools":[]}') + sum(price.size for price in prices) + commas,
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
     )
-
-
-def _served_bytes(definition: bytes) -> int:
-    """How many bytes a client is served; there, numbers with an exponent are written otherwise than here."""
-    if _ODD_NUMBER.search(definition) is None:
-        return len(definition)
-    return len(json.dumps(json.loads(definition), ensure_ascii=False, separators=(",", ":")).encode())

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.openapi.references import References
+from gateway.openapi.identifiers import Identifiers
+from gateway.openapi.references import References, ref_tokens
 from gateway.openapi.servers import Server
 from gateway.openapi.shapes import Object, Unusable, as_list, as_object, object_at, quote_text, text_at
 
@@ -44,15 +45,16 @@ class SecurityPlan:
 class Schemes:
     """The security schemes of one document: those that can be applied, and why others cannot."""
 
-    def __init__(self, root: Object, references: References) -> None:
+    def __init__(self, root: Object, references: References, identifiers: Identifiers | None = None) -> None:
+        """Requirements may name schemes by URI where there are `identifiers` to know them by (OpenAPI 3.2)."""
+        self._root = root
+        self._references = references
+        self._identifiers = identifiers
         self._usable: dict[str, Scheme] = {}
         self._refused: dict[str, str] = {}
         self._default = root.get("security")
         for name, node in object_at(object_at(root, "components"), "securitySchemes").items():
-            try:
-                self._usable[name] = _read(name, references.follow(node, "the scheme"))
-            except Unusable as unusable:
-                self._refused[name] = unusable.reason
+            self._take(name, node)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,13 +83,33 @@ class Schemes:
         """The schemes of one alternative that can be applied, and why the others cannot."""
         if requirement is None:
             return (), ["a security requirement is no object"]
-        usable = [self._usable[name] for name in requirement if name in self._usable]
+        named = {self._name(key): scopes for key, scopes in requirement.items()}
         refusals = [
             self._refused.get(name, f"the security scheme {quote_text(name)} is not declared")
-            for name in requirement
+            for name in named
             if name not in self._usable
         ]
-        return tuple(_with_scopes(scheme, requirement[scheme.plan.name], server) for scheme in usable), refusals
+        usable = [(self._usable[name], scopes) for name, scopes in named.items() if name in self._usable]
+        return tuple(_with_scopes(scheme, scopes, server) for scheme, scopes in usable), refusals
+
+    def _name(self, key: str) -> str:
+        """The name of a required scheme: itself, or of the component that its URI leads to; else that URI."""
+        if self._identifiers is None or key in self._usable or key in self._refused:
+            return key
+        place = self._identifiers.locate(self._root, key)
+        if place is None:
+            return key
+        tokens = ref_tokens(place)
+        if tokens[:-1] == ["components", "securitySchemes"]:
+            return tokens[-1]
+        self._take(key, {"$ref": place})
+        return key
+
+    def _take(self, name: str, node: object) -> None:
+        try:
+            self._usable[name] = _read(name, self._references.follow(node, "the scheme"))
+        except Unusable as unusable:
+            self._refused[name] = unusable.reason
 
 
 def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:

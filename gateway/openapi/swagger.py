@@ -13,6 +13,7 @@ from gateway.openapi.shapes import Object, Unusable, as_object, list_at, object_
 METHODS = frozenset(("get", "put", "post", "delete", "options", "head", "patch"))
 
 _NO_SCHEMA = frozenset(("name", "in", "description", "required", "collectionFormat", "allowEmptyValue"))
+_SAID = ("name", "in", "required", "description", "allowEmptyValue")
 _KEPT = ("operationId", "summary", "description", "deprecated", "tags", "security", "externalDocs", *KEYS)
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
@@ -122,14 +123,23 @@ def _texts(node: Object, key: str) -> list[str]:
 
 def _servers(root: Object, schemes: Sequence[str]) -> list[object]:
     """The schemes, the safer first; without any the one the document came by, else https."""
-    host = text_at(root, "host")
+    scheme, host, start = _host(text_at(root, "host") or "")
     path = text_at(root, "basePath") or "/"
     path = path if path.startswith("/") else f"/{path}"
-    if host is None:
+    if not host:
         return [{"url": path}]
+    schemes = schemes or ([scheme] if scheme else [])
     ordered = [scheme for scheme in _HTTP if scheme in schemes] or list(schemes)
-    urls = [f"{scheme}://{host}{path}" for scheme in ordered] or [f"//{host}{path}", f"https://{host}{path}"]
+    place = f"//{host}{start.rstrip('/')}{path}"
+    urls = [f"{scheme}:{place}" for scheme in ordered] or [place, f"https:{place}"]
     return [{"url": url} for url in urls]
+
+
+def _host(written: str) -> tuple[str, str, str]:
+    """Scheme, host and path of a `host`; it is to be a host alone, but many documents write a URL there."""
+    scheme, divider, rest = written.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return scheme.lower() if divider else "", host, slash + path
 
 
 def _schemes(definitions: Object) -> Object:
@@ -149,7 +159,7 @@ def _scheme(node: object) -> object:
 
 
 def _parameter(node: Object) -> Object:
-    out: dict[str, object] = {key: node[key] for key in ("name", "in", "required", "description") if key in node}
+    out: dict[str, object] = {key: node[key] for key in _SAID if key in node}
     out["schema"] = _schema(node)
     if node.get("type") == "array":
         out |= _list_style(node, is_form=node.get("in") == "query")

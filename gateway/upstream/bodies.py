@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan
+from gateway.domain.plans import BodyKind, BodyPlan
 from gateway.errors import NotYetSupported
 from gateway.upstream.files import OCTETS, read_file
-from gateway.upstream.media import essence, is_json
+from gateway.upstream.forms import form_writer
+from gateway.upstream.lines import lines_writer
 from gateway.upstream.multipart import multipart_writer
-from gateway.upstream.styles import Writer, query_writer
-from gateway.upstream.text import Unwritable, is_list, is_object, plus, reserved_query, to_bytes, to_json, to_text
+from gateway.upstream.text import Unwritable, is_list, is_object, to_bytes, to_json, to_text
 from gateway.upstream.wire import is_header_value
 from gateway.upstream.xml import xml_writer
 
@@ -20,7 +20,6 @@ BodyWriter: TypeAlias = Callable[[object], tuple[bytes, str]]
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)\"?", re.IGNORECASE)
 _CHARSETS = frozenset(("utf-8", "ascii", "iso8859-1", "utf-16"))
-_SEQUENCE_START = "\x1e"
 
 
 def body_writer(plan: BodyPlan) -> BodyWriter:
@@ -37,44 +36,6 @@ def body_writer(plan: BodyPlan) -> BodyWriter:
     return make(plan)
 
 
-def form_writer(fields: tuple[FieldPlan, ...] = ()) -> Callable[[object], str]:
-    """An object as `name=value` pairs; a property without a field plan gets the defaults of OpenAPI.
-
-    Those are: lists repeated, objects as JSON, all else as text.
-    """
-    writers = {field.name: _field_writer(field) for field in fields}
-
-    def write(value: object) -> str:
-        if not is_object(value):
-            raise Unwritable("it must be an object to be sent as a form")
-        parts = [writers.get(name, _default_field)(name, item) for name, item in value.items() if item is not None]
-        return "&".join(part for part in parts if part)
-
-    return write
-
-
-def _default_field(name: str, value: object) -> str:
-    key = plus(name)
-    if is_list(value):
-        return "&".join(f"{key}={plus(to_text(member))}" for member in value if member is not None)
-    return f"{key}={plus(to_text(value))}"
-
-
-def _json_pairs(name: str, value: object) -> str:
-    """Each member of a list as JSON under the same name."""
-    return "&".join(f"{plus(name)}={plus(to_json(item))}" for item in (value if is_list(value) else (value,)))
-
-
-def _field_writer(field: FieldPlan) -> Callable[[str, object], str]:
-    if field.media_type is not None:
-        if is_json(field.media_type):
-            return _json_pairs if field.is_list else lambda name, value: f"{plus(name)}={plus(to_json(value))}"
-        return _default_field
-    encode = reserved_query if field.allow_reserved else plus
-    write: Writer = query_writer(field.name, field.style, explode=field.explode, encode=encode)
-    return lambda _, value: write(value)
-
-
 def _json(plan: BodyPlan) -> BodyWriter:
     """JSON is UTF-8; where another charset is declared it is ASCII, which reads the same in most of them."""
     declared = _CHARSET.search(plan.media_type)
@@ -83,14 +44,8 @@ def _json(plan: BodyPlan) -> BodyWriter:
 
 
 def _json_lines(plan: BodyPlan) -> BodyWriter:
-    """One JSON text a line; a text sequence (RFC 7464) begins each with a control character."""
-    start = _SEQUENCE_START if essence(plan.media_type) == "application/json-seq" else ""
-
-    def write(value: object) -> tuple[bytes, str]:
-        lines = [f"{start}{to_json(item)}\n" for item in (value if is_list(value) else (value,))]
-        return to_bytes("".join(lines)), plan.media_type
-
-    return write
+    write = lines_writer(plan.media_type)
+    return lambda value: (to_bytes(write(value)), plan.media_type)
 
 
 def _xml(plan: BodyPlan) -> BodyWriter:

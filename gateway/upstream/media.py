@@ -1,5 +1,10 @@
 """What a media type says about how a value is written."""
 
+_LINES = frozenset(
+    f"application/{name}" for name in ("jsonl", "jsonlines", "x-jsonlines", "ndjson", "x-ndjson", "json-seq")
+)
+_YAML = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
+
 
 def essence(media_type: str) -> str:
     """The media type without parameters, in lower case."""
@@ -15,3 +20,14 @@ def is_json(media_type: str) -> bool:
 def is_form(media_type: str) -> bool:
     """Whether a media type is the HTML form encoding."""
     return essence(media_type) == "application/x-www-form-urlencoded"
+
+
+def is_lines(media_type: str) -> bool:
+    """Whether a media type is JSON texts one after the other."""
+    return essence(media_type) in _LINES
+
+
+def is_yaml(media_type: str) -> bool:
+    """Whether a media type is YAML."""
+    name = essence(media_type)
+    return name in _YAML or name.endswith("+yaml")

@@ -1,98 +1,118 @@
-"""How an object becomes a multipart body (RFC 7578, RFC 2046): one part per property, one per member of a list.
+"""How an object becomes a multipart body (RFC 7578): one part per property, one per member of a list.
 
-The boundary is made from what it divides, so that the same arguments always make the same bytes.
+A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`).
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from gateway.domain.plans import BodyPlan, FieldPlan, Style
+from gateway.domain.plans import BodyPlan, FieldPlan, Style, XmlNode
 from gateway.errors import NotYetSupported
 from gateway.upstream.files import OCTETS, File, looks_like_file, read_file
-from gateway.upstream.media import is_json
-from gateway.upstream.styles import text_pairs
+from gateway.upstream.forms import form_writer
+from gateway.upstream.lines import lines_writer
+from gateway.upstream.media import essence, is_form, is_json, is_lines, is_yaml
+from gateway.upstream.nesting import fields_inside, is_inner
+from gateway.upstream.parts import Part, assemble
+from gateway.upstream.styles import list_divider, text_pairs
 from gateway.upstream.text import Unwritable, is_list, is_object, to_bytes, to_json, to_text
 from gateway.upstream.wire import is_header_value, is_token
 from gateway.upstream.xml import xml_writer
 
-_QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
-_BOUNDARY_BYTES = 16
 _UNNAMED = FieldPlan(name="")
 
-_Maker: TypeAlias = Callable[[object], Iterator["_Part"]]
+_Maker: TypeAlias = Callable[[object], Iterator[Part]]
+_Writer: TypeAlias = Callable[[object], tuple[bytes, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One part: its name where it has one, the headers after Content-Disposition, its bytes."""
-
-    name: str | None
-    content: bytes
-    media_type: str | None = None
-    filename: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-
-
-def multipart_writer(plan: BodyPlan) -> Callable[[object], tuple[bytes, str]]:
+def multipart_writer(plan: BodyPlan) -> _Writer:
     """The writer of one multipart body; an array is written as parts without names.
 
     Raises:
         NotYetSupported: the plan has a header or type that no part can carry.
     """
-    essence = plan.media_type.partition(";")[0].strip()
-    makers = {field.name: _maker(field, plan) for field in plan.fields if field.name}
-    positions = [_maker(field, plan) for field in plan.fields if not field.name] or [_plain_maker(None, _UNNAMED)]
+    return _writer(plan.media_type, plan.fields, plan.xml)
+
+
+def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer:
+    sent_as = media_type.partition(";")[0].strip()
+    outer = [field for field in fields if not is_inner(field)]
+    unnamed = [field for field in outer if not field.name]
+    makers = {field.name: _maker(field, fields_inside(fields, field.name), xml) for field in outer if field.name}
+    positions = [_maker(field, fields_inside(fields, str(index)), xml) for index, field in enumerate(unnamed)]
+    positions = positions or [_plain_maker(None, _UNNAMED)]
+    last = len(positions) - 1
 
     def write(value: object) -> tuple[bytes, str]:
         if is_object(value):
             parts = [part for name, item in value.items() if item is not None for part in _made(makers, name, item)]
         elif is_list(value):
-            last = len(positions) - 1
             parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
         else:
             raise Unwritable("it must be an object to be sent in parts")
-        return _assemble(parts, essence)
+        return assemble(parts, sent_as)
 
     return write
 
 
-def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[_Part]:
+def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[Part]:
     return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
-def _maker(field: FieldPlan, plan: BodyPlan) -> _Maker:
+def _maker(field: FieldPlan, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Maker:
     for header, value in field.headers:
         if not is_token(header) or not is_header_value(value):
             raise NotYetSupported("A part of the request body has a header that cannot be sent.")
     if field.media_type is not None and not is_header_value(field.media_type):
         raise NotYetSupported("A part of the request body has a type that no header can carry.")
     if field.is_styled:
-        return _styled_maker(field)
-    name = field.name or None
-    if field.xml is None:
-        return _plain_maker(name, field)
-    return _markup_maker(name, field, xml_writer(plan.xml, field.xml, field.name))
+        return _styled_maker(field, inner)
+    name, media_type = field.name or None, _chosen(field.media_type, None)
+    if field.xml is not None:
+        return _structure_maker(
+            name, field, _text_as(media_type or "application/xml", xml_writer(xml, field.xml, field.name))
+        )
+    write = _structure_writer(media_type or "", inner, xml)
+    return _plain_maker(name, field) if write is None else _structure_maker(name, field, write)
 
 
-def _styled_maker(field: FieldPlan) -> _Maker:
+def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
+    """What writes objects and lists in a type of their own that is not JSON; None for a type that has no such form."""
+    if essence(media_type).startswith("multipart/"):
+        return _writer(media_type, inner, xml)
+    if is_form(media_type):
+        return _text_as(media_type, form_writer(inner))
+    if is_lines(media_type):
+        return _text_as(media_type, lines_writer(media_type))
+    return _text_as(media_type, to_json) if is_yaml(media_type) else None  # every JSON text is a YAML document
+
+
+def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
+    return lambda value: (to_bytes(write(value)), media_type)
+
+
+def _styled_maker(field: FieldPlan, inner: Sequence[FieldPlan]) -> _Maker:
     """Text parts as the style divides them; nothing is percent-encoded, because parts need no such thing."""
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
+    divide = list_divider([plan.style for plan in inner])
 
-    def make(value: object) -> Iterator[_Part]:
-        for key, text in text_pairs(field.name, value, style, explode=explode):
-            yield _Part(key, to_bytes(text), headers=field.headers)
+    def make(value: object) -> Iterator[Part]:
+        for key, text in text_pairs(field.name, divide(value), style, explode=explode):
+            yield Part(key, to_bytes(text), headers=field.headers)
 
     return make
 
 
-def _markup_maker(name: str | None, field: FieldPlan, write: Callable[[object], str]) -> _Maker:
-    media_type = _chosen(field.media_type, None) or "application/xml"
+def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
+    """Objects and lists in a type of their own; files and texts as they are."""
 
-    def make(value: object) -> Iterator[_Part]:
+    def make(value: object) -> Iterator[Part]:
         for item in value if field.is_list and is_list(value) else (value,):
-            yield _Part(name, to_bytes(write(item)), media_type, headers=field.headers)
+            if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
+                yield _part(name, field, item)
+            else:
+                content, media_type = write(item)
+                yield Part(name, content, media_type, headers=field.headers)
 
     return make
 
@@ -101,7 +121,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     """Files as they are, objects and lists in lists as JSON, all else as text."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
-    def make(value: object) -> Iterator[_Part]:
+    def make(value: object) -> Iterator[Part]:
         if is_list(value) and not is_whole and name is not None:
             for member in value:
                 if member is not None:
@@ -112,7 +132,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     return make
 
 
-def _part(name: str | None, field: FieldPlan, value: object) -> _Part:
+def _part(name: str | None, field: FieldPlan, value: object) -> Part:
     declared = field.media_type
     may_be_file = field.is_file or declared is None or not is_json(declared)
     if may_be_file and looks_like_file(value):
@@ -121,14 +141,14 @@ def _part(name: str | None, field: FieldPlan, value: object) -> _Part:
     if is_object(value) or is_list(value) or (declared is not None and is_json(declared) and not is_written):
         if declared is not None and not is_json(declared):
             raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
-        return _Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
+        return Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
     media_type = _chosen(declared, None)
-    return _Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
+    return Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
 
 
-def _file_part(name: str | None, field: FieldPlan, file: File) -> _Part:
+def _file_part(name: str | None, field: FieldPlan, file: File) -> Part:
     media_type = _chosen(field.media_type, file.media_type) or OCTETS
-    return _Part(name, file.content, media_type, file.name or name or "file", field.headers)
+    return Part(name, file.content, media_type, file.name or name or "file", field.headers)
 
 
 def _chosen(declared: str | None, own: str | None) -> str | None:
@@ -141,52 +161,9 @@ def _chosen(declared: str | None, own: str | None) -> str | None:
 
 
 def _covers(declared: str, own: str) -> bool:
-    wanted, essence = (text.partition(";")[0].strip().lower() for text in (declared, own))
+    wanted, given = (text.partition(";")[0].strip().lower() for text in (declared, own))
     if declared.strip().lower() == own.strip().lower() or wanted == "*/*":
         return True
     if wanted.endswith("/*"):
-        return essence.startswith(wanted[:-1])
-    return wanted == essence and ";" not in declared
-
-
-def _assemble(parts: Sequence[_Part], essence: str) -> tuple[bytes, str]:
-    heads = [_head(part) for part in parts]
-    boundary = _boundary(heads, parts)
-    mark = b"--" + boundary.encode()
-    pieces: list[bytes] = []
-    for head, part in zip(heads, parts, strict=True):
-        pieces += [mark, b"\r\n", head, b"\r\n", part.content, b"\r\n"]
-    pieces += [mark, b"--\r\n"]
-    return b"".join(pieces), f"{essence}; boundary={boundary}"
-
-
-def _head(part: _Part) -> bytes:
-    lines: list[str] = []
-    if part.name is not None:
-        disposition = f'Content-Disposition: form-data; name="{_quoted(part.name)}"'
-        lines.append(disposition if part.filename is None else f'{disposition}; filename="{_quoted(part.filename)}"')
-    elif part.filename is not None:
-        lines.append(f'Content-Disposition: attachment; filename="{_quoted(part.filename)}"')
-    if part.media_type is not None:
-        lines.append(f"Content-Type: {part.media_type}")
-    lines += [f"{name}: {value}" for name, value in part.headers]
-    return to_bytes("".join(f"{line}\r\n" for line in lines))
-
-
-def _quoted(text: str) -> str:
-    """As browsers write names (HTML, multipart/form-data encoding algorithm)."""
-    quoted = text.translate(_QUOTED)
-    if any(character < " " or character == "\x7f" for character in quoted):
-        raise Unwritable("a name has a control character")
-    return quoted
-
-
-def _boundary(heads: Sequence[bytes], parts: Sequence[_Part]) -> str:
-    digest = hashlib.blake2b(digest_size=_BOUNDARY_BYTES)
-    for head, part in zip(heads, parts, strict=True):
-        digest.update(len(head).to_bytes(8, "big") + len(part.content).to_bytes(8, "big") + head)
-        digest.update(part.content)
-    boundary = digest.hexdigest()
-    while any(boundary.encode() in piece for piece in (*heads, *(part.content for part in parts))):
-        boundary = hashlib.blake2b(boundary.encode(), digest_size=_BOUNDARY_BYTES).hexdigest()
-    return boundary
+        return given.startswith(wanted[:-1])
+    return wanted == given and ";" not in declared

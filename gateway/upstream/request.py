@@ -15,11 +15,20 @@ from dataclasses import dataclass
 from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
-from gateway.upstream.bodies import BodyWriter, body_writer, form_writer
+from gateway.upstream.bodies import BodyWriter, body_writer
 from gateway.upstream.fitting import fit
+from gateway.upstream.forms import form_writer
 from gateway.upstream.media import is_form, is_json
 from gateway.upstream.paths import check_path_value, has_dot_segment
-from gateway.upstream.styles import Encode, Writer, cookie_writer, header_writer, path_writer, query_writer
+from gateway.upstream.styles import (
+    Encode,
+    Writer,
+    cookie_writer,
+    header_writer,
+    list_divider,
+    path_writer,
+    query_writer,
+)
 from gateway.upstream.text import Unwritable, percent, reserved_cookie, reserved_path, reserved_query, to_json, to_text
 from gateway.upstream.wire import is_argument_header, is_header_value, is_sendable_url, is_token
 
@@ -222,10 +231,20 @@ def _content(parameter: ParameterPlan) -> Writer:
     return to_text
 
 
+def _divided(parameter: ParameterPlan, write: Writer) -> Writer:
+    """The writer, for values whose lists hold lists: of a parameter without a media type, fields describe these."""
+    if not parameter.fields:
+        return write
+    divide = list_divider([field.style for field in parameter.fields])
+    return lambda value: write(divide(value))
+
+
 def _write_path(parameter: ParameterPlan) -> Writer:
     encode: Encode = reserved_path if parameter.allow_reserved else percent
     if parameter.media_type is None:
-        return path_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        return _divided(
+            parameter, path_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        )
     serialise = _content(parameter)
 
     def write(value: object) -> str:
@@ -239,7 +258,9 @@ def _write_path(parameter: ParameterPlan) -> Writer:
 def _write_query_value(parameter: ParameterPlan) -> Writer:
     encode: Encode = reserved_query if parameter.allow_reserved else percent
     if parameter.media_type is None:
-        return query_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        return _divided(
+            parameter, query_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        )
     key, serialise = percent(parameter.name), _content(parameter)
     return lambda value: f"{key}={encode(serialise(value))}"
 
@@ -256,8 +277,10 @@ def _write_header(parameter: ParameterPlan) -> Writer:
         raise NotYetSupported("A header parameter of this operation has a name that no header can have.")
     if not is_argument_header(parameter.name):
         return _refuse_header
-    is_plain = parameter.media_type is None
-    write = header_writer(parameter.style, explode=parameter.explode) if is_plain else _content(parameter)
+    if parameter.media_type is None:
+        write = _divided(parameter, header_writer(parameter.style, explode=parameter.explode))
+    else:
+        write = _content(parameter)
 
     def checked(value: object) -> str:
         text = write(value)

@@ -7,7 +7,7 @@ as compact JSON.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from gateway.domain.plans import Style
@@ -19,8 +19,8 @@ Encode: TypeAlias = Callable[[str], str]
 Writer: TypeAlias = Callable[[object], str]
 
 _DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
-_COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*")
-"""Cookie octets of RFC 6265, and commas, which this style puts between members."""
+_COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*|\"[!#-:<-\[\]-~]*\"")
+"""Cookie octets of RFC 6265, also in quotes as a whole, and commas, which this style puts between members."""
 _NO_PATH = frozenset({"", ".", ".."})
 
 
@@ -110,6 +110,23 @@ def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> 
     return lambda value: f"{name}{text}" if (text := write(value)) else ""
 
 
+def list_divider(styles: Sequence[Style]) -> Callable[[object], object]:
+    """Writes each list inside a list as one text, for each level divided as Swagger 2.0 says; outer levels first."""
+    delimiters = [_DELIMITERS.get(style, (",", ","))[0] for style in styles]
+    if not delimiters:
+        return lambda value: value
+    return lambda value: [_divided(member, delimiters) for member in value] if is_list(value) else value
+
+
+def _divided(value: object, delimiters: Sequence[str]) -> object:
+    if not delimiters or not is_list(value):
+        return value
+    texts = [to_text(_divided(member, delimiters[1:])) for member in value if member is not None]
+    for text in texts:
+        _check_member(text, delimiters[0])
+    return delimiters[0].join(texts)
+
+
 def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
     """The names and texts that a style makes of a value, before anything is encoded."""
     if style is Style.DEEP_OBJECT:
@@ -150,7 +167,7 @@ def _check_member(text: str, delimiter: str) -> None:
 
 def _cookie_part(text: str) -> str:
     if not _COOKIE_TEXT.fullmatch(text):
-        raise Unwritable("a cookie of this style holds ASCII only, without blanks, quotes, semicolons and backslashes")
+        raise Unwritable("a cookie of this style holds ASCII only, no blanks, quotes inside, semicolons or backslashes")
     return text
 
 

@@ -22,6 +22,9 @@ _DEFAULT_LIFE_S = 300.0
 _LONGEST_LIFE_S = 24 * 3600.0
 _OK = 200
 _NOT_THIS_WAY = frozenset((400, 401))
+_NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
+"""What servers say that look for the client elsewhere than it was; many say nothing."""
+
 _ERROR = re.compile(r"[a-z_]{1,40}")
 
 
@@ -29,14 +32,14 @@ async def fetch_token(upstream: Upstream, tenant: TenantId, scheme: SchemePlan, 
     """A new token for the scheme's scopes.
 
     The client names itself in the Authorization header, which every server has to take; one that wants it in the body
-    says that it does not know the client, and is asked again that way.
+    says that it does not know the client or misses it, and is asked again that way.
 
     Raises:
         TokenRefused: the endpoint gave none.
         UpstreamError: it could not be asked.
     """
     answer = await upstream.send(_request(scheme, credential), tenant=tenant, limit_bytes=_LIMIT_BYTES)
-    if answer.status in _NOT_THIS_WAY and _members(answer).get("error") == "invalid_client":
+    if answer.status in _NOT_THIS_WAY and _error(answer) in _NOT_FOUND:
         again = _request(scheme, credential, in_body=True)
         answer = await upstream.send(again, tenant=tenant, limit_bytes=_LIMIT_BYTES)
     return _read(scheme, answer)
@@ -67,8 +70,8 @@ def _form(text: str) -> str:
 def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
     members = _members(answer)
     if answer.status != _OK:
-        error = members.get("error")
-        why = f" ({error})" if isinstance(error, str) and _ERROR.fullmatch(error) else ""
+        error = _error(answer)
+        why = f" ({error})" if error and _ERROR.fullmatch(error) else ""
         raise TokenRefused(f"The token endpoint of {scheme.name!r} answered with status {answer.status}{why}.")
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):
@@ -77,6 +80,11 @@ def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
         raise TokenRefused(f"The token endpoint of {scheme.name!r} gave a token that is no bearer token.")
     life_s = _life(members.get("expires_in"))
     return AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s)
+
+
+def _error(answer: UpstreamAnswer) -> str | None:
+    error = _members(answer).get("error")
+    return error if isinstance(error, str) else None
 
 
 def _members(answer: UpstreamAnswer) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol
 
 import anyio
@@ -81,18 +81,35 @@ class Tokens:
         return {**stored, **{name: Credential(value=token.value) for name, token in fetched.items()}}
 
     async def forget(
-        self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
+        self,
+        tenant: TenantId,
+        source: SourceId,
+        security: Security,
+        stored: Mapping[str, Credential],
+        *,
+        refused: Mapping[str, Credential] | None = None,
     ) -> None:
-        """Drop the tokens of a request that the upstream did not accept."""
+        """Drop the tokens of a request that the upstream did not accept.
+
+        With the credentials that were `refused`, a token that somebody else got meanwhile is kept.
+        """
         for scheme in choose(security, stored) or ():
             if needs_token(scheme, stored):
                 place = _place(source, scheme, stored[scheme.name])
-                self._held.pop((tenant, place), None)
-                if self._store is not None:
-                    try:
-                        await self._store.drop(tenant, place)
-                    except RedisUnavailable:
-                        continue
+                old = refused.get(scheme.name) if refused is not None else None
+                await self._drop(tenant, place, None if old is None else old.value)
+
+    async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
+        """Forget the token kept there, if it is this one; whichever it is where none is named."""
+        held = self._held.get((tenant, place))
+        if held is not None and value in {None, held.value}:
+            del self._held[tenant, place]
+        if self._store is None:
+            return
+        with suppress(RedisUnavailable):
+            kept = None if value is None else await self._store.get(tenant, place)
+            if kept is None or kept.value == value:
+                await self._store.drop(tenant, place)
 
     async def _token(
         self, tenant: TenantId, source: SourceId, scheme: SchemePlan, credential: Credential
