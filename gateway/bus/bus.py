@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from gateway.bus.channels import Channels
 from gateway.bus.client import Client, Listener, Script, translated
 from gateway.bus.messages import Envelope, MessageRefused
+from gateway.bus.refusals import Refusals
 from gateway.domain.events import Event
 from gateway.errors import RedisUnavailable
 
@@ -32,18 +33,23 @@ _RETRY_S = (0.05, 1.0)
 
 
 class Bus:
-    """One replica's end of the bus; open it with `async with`, once."""
+    """One replica's end of the bus; open it with `async with`, once.
 
-    def __init__(self, url: str, *, secret: bytes, namespace: str = "gw") -> None:
+    What it says is signed with `secret`; what was signed with an older one is believed, so that keys can be changed one
+    replica after the other.
+    """
+
+    def __init__(self, url: str, *, secret: bytes, older: Sequence[bytes] = (), namespace: str = "gw") -> None:
         self.namespace = namespace
         self.replica = secrets.token_hex(8)
         self._client = Client(url)
-        self._secret = secret
-        self._envelope = Envelope(namespace=namespace, secret=secret)
+        self._secrets = (secret, *older)
+        self._envelope = Envelope(namespace=namespace, secret=secret, older=older)
         self._pulse = f"{namespace}:replica:{self.replica}"
         self._listeners: dict[object, Callable[[Event], None]] = {}
         self._gap_listeners: dict[object, Callable[[], None]] = {}
         self._channels = Channels()
+        self._refusals = Refusals()
         self._tasks: TaskGroup | None = None
         self._subscribed = anyio.Event()
         self._is_live = False
@@ -111,9 +117,9 @@ class Bus:
         if not self._is_live:
             raise RedisUnavailable("events of other replicas do not arrive", retry_after_s=1.0)
 
-    def derive(self, purpose: str) -> bytes:
-        """A key for one purpose, the same at all replicas."""
-        return hmac.digest(self._secret, purpose.encode(), hashlib.sha256)
+    def derive_all(self, purpose: str) -> Sequence[bytes]:
+        """Keys for one purpose, the same at all replicas: the first makes, all of them are believed."""
+        return [hmac.digest(secret, purpose.encode(), hashlib.sha256) for secret in self._secrets]
 
     def script(self, text: str) -> Script:
         """A Lua script to run in this Redis."""
@@ -202,7 +208,7 @@ class Bus:
         try:
             event = self._envelope.open(channel, data)
         except MessageRefused as error:
-            log.error("event_refused", channel=ascii(channel), reason=str(error))
+            self._refusals.note(channel, str(error))
             return
         if event is None:
             log.info("event_unknown", channel=ascii(channel))

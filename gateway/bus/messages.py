@@ -7,7 +7,7 @@ whoever can merely publish in this Redis can neither forge an event nor carry on
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from gateway.domain.events import (
@@ -31,10 +31,10 @@ class MessageRefused(Exception):
 class Envelope:
     """Seals events of one namespace and opens what comes back."""
 
-    def __init__(self, *, namespace: str, secret: bytes) -> None:
+    def __init__(self, *, namespace: str, secret: bytes, older: Sequence[bytes] = ()) -> None:
         self._prefix = f"{namespace}:t:"
         self._suffix = ":events"
-        self._secret = secret
+        self._secrets = (secret, *older)
 
     @property
     def pattern(self) -> str:
@@ -46,7 +46,7 @@ class Envelope:
         """The channel an event belongs on, and its bytes."""
         channel = f"{self._prefix}{event.tenant}{self._suffix}"
         payload = json.dumps({"tenant": event.tenant, **_fields_of(event)}, separators=(",", ":")).encode()
-        return channel, self._mac(channel.encode(), payload) + payload
+        return channel, _mac(self._secrets[0], channel.encode(), payload) + payload
 
     def open(self, channel: bytes, message: bytes) -> Event | None:
         """The event in a message; None for a kind that only newer replicas know.
@@ -55,7 +55,7 @@ class Envelope:
             MessageRefused: the MAC, the tenant or the form is wrong.
         """
         mac, payload = message[:_MAC_BYTES], message[_MAC_BYTES:]
-        if not hmac.compare_digest(mac, self._mac(channel, payload)):
+        if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):
             raise MessageRefused("mac")
         try:
             fields: object = json.loads(payload)
@@ -74,8 +74,9 @@ class Envelope:
         except (KeyError, TypeError) as error:
             raise MessageRefused("form") from error
 
-    def _mac(self, channel: bytes, payload: bytes) -> bytes:
-        return hmac.digest(self._secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
+
+def _mac(secret: bytes, channel: bytes, payload: bytes) -> bytes:
+    return hmac.digest(secret, channel + b"\0" + payload, hashlib.sha256)[:_MAC_BYTES]
 
 
 def _fields_of(event: Event) -> dict[str, object]:

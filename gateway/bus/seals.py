@@ -22,16 +22,20 @@ class Seal:
     """Makes and checks the MACs of what is said to the clients of sessions."""
 
     def __init__(self, bus: Bus) -> None:
-        self._fresh = hashlib.blake2b(key=bus.derive("session logs"), digest_size=_MAC_BYTES, person=_TO_CLIENTS)
+        keys = bus.derive_all("session logs")
+        self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES, person=_TO_CLIENTS) for key in keys]
 
     def make(self, log: str, kind: bytes, text: bytes) -> bytes:
         """The MAC of one whole message; the kind is one byte."""
-        name = log.encode()
-        mac = self._fresh.copy()
-        mac.update(len(name).to_bytes(4, "big") + name + kind)
-        mac.update(text)
-        return mac.digest()
+        return _digest(self._fresh[0].copy(), log, kind, text)
 
     def holds(self, log: str, kind: bytes, text: bytes, mac: bytes) -> bool:
         """Whether that is the MAC of this message."""
-        return hmac.compare_digest(self.make(log, kind, text), mac)
+        return any(hmac.compare_digest(_digest(fresh.copy(), log, kind, text), mac) for fresh in self._fresh)
+
+
+def _digest(mac: "hashlib.blake2b", log: str, kind: bytes, text: bytes) -> bytes:
+    name = log.encode()
+    mac.update(len(name).to_bytes(4, "big") + name + kind)
+    mac.update(text)
+    return mac.digest()

@@ -13,14 +13,20 @@ from gateway.errors import LimitExceeded, NotFound
 MAX_SUBSCRIPTIONS = 1000
 _MAX_ENTRIES = 1000
 _BATCH = 200
+_LOOKED_AT = 3
 _RETRY_S = 60.0
 
-# KEYS: record, subscriptions of the session, subscribers of the URI. ARGV: session, digest, cap, idle ms.
-# Answers 1; 0 beyond the cap; nil when the session has ended.
+# KEYS: record, subscriptions of the session, subscribers of the URI. ARGV: session, digest, cap, idle ms, what names of
+# sessions begin with, how many others are looked at.
+# Answers 1; 0 beyond the cap; nil when the session has ended. Some other subscribers are forgotten when they have
+# expired, so that those of a resource that never changes do not pile up.
 _SUBSCRIBE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local is_new = redis.call('SISMEMBER', KEYS[2], ARGV[2]) == 0
 if is_new and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[3]) then return 0 end
+for _, other in ipairs(redis.call('SRANDMEMBER', KEYS[3], ARGV[6])) do
+  if redis.call('EXISTS', ARGV[5] .. other) == 0 then redis.call('SREM', KEYS[3], other) end
+end
 redis.call('SADD', KEYS[2], ARGV[2])
 redis.call('SADD', KEYS[3], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
@@ -90,7 +96,9 @@ class Subscriptions:
             LimitExceeded: it is subscribed to as many as it may be.
         """
         named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri))
-        done = await self._subscribe(named, keys.session, digest_uri(uri), MAX_SUBSCRIPTIONS, self._idle_ms)
+        prefix = SessionKeys(self._namespace, keys.tenant, "").record
+        limits = (MAX_SUBSCRIPTIONS, self._idle_ms)
+        done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _LOOKED_AT)
         if done is None:
             raise NotFound("session not found")
         if not done:

@@ -6,6 +6,8 @@ To be asked inside the change that stores it, under the tenant's row, so that wh
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.code import primitives_for
 from gateway.catalog.composing import index_operations
@@ -13,6 +15,7 @@ from gateway.catalog.levels import tool_levels
 from gateway.catalog.origins import find_origin
 from gateway.catalog.preparing import PreparedPrimitive
 from gateway.catalog.references import CalledTool, PinnedOperation, Reference, Request
+from gateway.definitions.shapes import as_object, point
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.policy import Policy
@@ -24,6 +27,7 @@ from gateway.store import credentials, operations, policies, primitives, sources
 from gateway.store.engine import Db
 
 _MOST_FAULTS = 20
+
 _EXPRESSION = re.compile(r"\{([+#./]?)([^{}+#./;?&][^{}]*)\}")
 _VARIABLE = re.compile(r"[^,:*]+")
 
@@ -186,10 +190,28 @@ def _judge_operation(reference: PinnedOperation, known: _Known) -> Sequence[Faul
         return [
             Fault(pointer=f"{reference.pointer}/source", reason=f"the tenant has no source {reference.source[:100]}")
         ]
-    if reference.operation in known.operations.get(reference.source, {}):
-        return []
+    operation = known.operations.get(reference.source, {}).get(reference.operation)
+    if operation is not None:
+        return _judge_arguments(reference, operation)
     reason = "the source has no such operation, or several: name it by its operationId, METHOD path or tool name"
     return [Fault(pointer=f"{reference.pointer}/operation", reason=reason)]
+
+
+def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
+    """What is filled in has to be an argument of the operation: all calls would be refused otherwise."""
+    taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
+    known = as_object(taken.get("properties")) or {}
+    if taken.get("additionalProperties") is not False:
+        return []
+    has = ", ".join(list(known)[:_MOST_FAULTS]) or "none"
+    return [
+        Fault(
+            pointer=reference.pointer + point("arguments", name),
+            reason=f"is no argument of the operation; it has {has}",
+        )
+        for name in reference.arguments
+        if name not in known
+    ]
 
 
 def _judge_request(reference: Request, known: _Known, policy: Policy) -> Sequence[Fault]:

@@ -9,12 +9,13 @@ from gateway.catalog.catalog import Catalog
 from gateway.catalog.checking import code_of
 from gateway.catalog.composing import Composition, compose
 from gateway.domain.identifiers import TenantId
+from gateway.domain.listed import served_bytes
 from gateway.domain.profiles import Profile
 from gateway.domain.selection import compile_selection
+from gateway.domain.sources import estimate_tokens
 from gateway.store import operations, primitives, sources
 
 _EMPTY_LIST = len(b'{"tools":[]}')
-_BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Price:
     @property
     def estimated_tokens(self) -> int:
         """About how many tokens that is to a model; a rule of thumb, no tokenizer."""
-        return round(self.tools_list_bytes / _BYTES_PER_TOKEN)
+        return estimate_tokens(self.tools_list_bytes)
 
 
 async def price_profiles(tenant: TenantId, catalog: Catalog, profiles: Sequence[Profile]) -> Sequence[Price]:
@@ -50,7 +51,7 @@ async def price_profiles(tenant: TenantId, catalog: Catalog, profiles: Sequence[
 
 def _price(profile: Profile, composed: Composition) -> Price:
     shows = compile_selection(profile)
-    sizes = [len(tool.definition) for tool in composed.tools if shows(tool)]
+    sizes = [served_bytes(tool.definition) for tool in composed.tools if shows(tool)]
     return Price(
         tools=len(sizes),
         resources=sum(map(shows, composed.resources)),

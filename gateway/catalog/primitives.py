@@ -64,7 +64,9 @@ async def create_primitive(
         made = _compose(ready, draft)
         entry.detail = _detail(made)
         await primitives.insert(tenant, db, made)
-        return await _settled(tenant, catalog, db, made)
+        listed = await _settled(tenant, catalog, db, made)
+    await _tell(tenant, catalog, family, made.name)
+    return listed
 
 
 async def try_primitive(tenant: TenantId, catalog: Catalog, family: Family, draft: PrimitiveDraft) -> Tried:
@@ -121,8 +123,7 @@ async def update_primitive(
         entry.detail = _detail(revised) | ({} if revised.name == current.name else {"name": revised.name})
         await primitives.save(tenant, db, revised)
         saved = await _settled(tenant, catalog, db, replace(revised, version=current.version + 1))
-    if family is Family.RESOURCE:
-        await announce(catalog, ResourceUpdated(tenant=tenant, uri=seen.name))
+    await _tell(tenant, catalog, family, seen.name)
     return saved
 
 
@@ -145,6 +146,13 @@ async def remove_primitive(
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id}
         await primitives.remove(tenant, db, current.id)
+    await _tell(tenant, catalog, address.family, current.name)
+
+
+async def _tell(tenant: TenantId, catalog: Catalog, family: Family, name: str) -> None:
+    """What stands at a URI has been put there, changed or taken away: a template may make what is read there now."""
+    if family is Family.RESOURCE:
+        await announce(catalog, ResourceUpdated(tenant=tenant, uri=name))
 
 
 async def find_primitive(tenant: TenantId, catalog: Catalog, db: Db, address: Address) -> Primitive:

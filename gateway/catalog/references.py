@@ -15,7 +15,7 @@ from gateway.definitions.handler_specs import (
     Step,
     StepsSpec,
 )
-from gateway.definitions.shapes import point
+from gateway.definitions.shapes import as_object, point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,12 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedOperation:
-    """An imported operation."""
+    """An imported operation, and the names of the arguments that are filled in."""
 
     pointer: str
     source: str
     operation: str
+    arguments: tuple[str, ...] = ()
 
     @property
     def stored(self) -> Sequence[str]:
@@ -77,7 +78,8 @@ def _of_action(spec: HandlerSpec) -> Iterator[Reference]:
     if isinstance(action, HttpSpec):
         yield _request(action, "/handler")
     elif isinstance(action, OpenApiSpec):
-        yield PinnedOperation(pointer="/handler", source=action.source, operation=action.operation)
+        filled_in = tuple(as_object(action.arguments.source) or ())
+        yield PinnedOperation(pointer="/handler", source=action.source, operation=action.operation, arguments=filled_in)
     elif isinstance(action, StepsSpec):
         yield from _of_steps(action.steps, "/handler/steps")
 

@@ -1,8 +1,9 @@
 """That what stands at a URI is not what it was: said by the tenant, told to whoever follows the resource."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import anyio
+import anyio.to_thread
 
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.checking import code_of
@@ -34,7 +35,10 @@ async def report_update(tenant: TenantId, catalog: Catalog, uri: str) -> None:
 async def find_unknown(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> Sequence[int]:
     """The places of those URIs for which the tenant has neither a resource nor a template."""
     async with catalog.store.transaction(tenant) as db:
-        return [place for place, uri in enumerate(uris) if not await is_known(tenant, catalog, db, uri)]
+        wanted = await _lacking(tenant, catalog, db, uris)
+        templates = await _templates(tenant, catalog, db) if wanted else ()
+    unmade = await _unmade(templates, wanted)
+    return [place for place, uri in enumerate(uris) if uri in unmade]
 
 
 async def tell_updates(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> None:
@@ -53,21 +57,42 @@ async def tell_updates(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) 
 
 async def is_known(tenant: TenantId, catalog: Catalog, db: Db, uri: str) -> bool:
     """Whether a resource or template stands for the URI, enabled or not: who follows it decides what is told."""
-    found = await primitives.get(tenant, db, Family.RESOURCE, uri)
-    if found is not None and found.name == uri:
-        return True
-    code = await code_of(tenant, catalog, db)
-    if any(one.family is Family.RESOURCE and one.name == uri for one in code):
-        return True
-    templates = [*await primitives.names(tenant, db, Family.TEMPLATE)]
-    templates += [one.name for one in code if one.family is Family.TEMPLATE]
-    return any(_makes(template, uri) for template in templates)
+    wanted = await _lacking(tenant, catalog, db, [uri])
+    return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
 
 
-def _makes(template: str, uri: str) -> bool:
-    if not uri.startswith(template.partition("{")[0]):
-        return False
+async def _lacking(tenant: TenantId, catalog: Catalog, db: Db, uris: Sequence[str]) -> Set[str]:
+    """Those of the URIs that no resource has."""
+    code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
+    lacking: set[str] = set()
+    for uri in set(uris) - code:
+        found = await primitives.get(tenant, db, Family.RESOURCE, uri)
+        if found is None or found.name != uri:
+            lacking.add(uri)
+    return lacking
+
+
+async def _templates(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[str]:
+    code = [one.name for one in await code_of(tenant, catalog, db) if one.family is Family.TEMPLATE]
+    return [*await primitives.names(tenant, db, Family.TEMPLATE), *code]
+
+
+async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
+    """Those of the URIs that no template makes; where templates are many that takes a while, so beside the loop."""
+    return await anyio.to_thread.run_sync(_without_makers, templates, uris) if uris else uris
+
+
+def _without_makers(templates: Sequence[str], uris: Set[str]) -> Set[str]:
+    left = set(uris)
+    for text in templates:
+        begun = [uri for uri in left if uri.startswith(text.partition("{")[0])]
+        if begun and (template := _read(text)) is not None:
+            left -= {uri for uri in begun if template.match(uri) is not None}
+    return left
+
+
+def _read(template: str) -> UriTemplate | None:
     try:
-        return UriTemplate.parse(template).match(uri) is not None
+        return UriTemplate.parse(template)
     except ResourceValidationError:
-        return False
+        return None

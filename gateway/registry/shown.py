@@ -1,5 +1,6 @@
 """What one profile shows of a snapshot: four lists, which URIs can be read, and what its primitives may do."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -21,6 +22,7 @@ from gateway.registry.specs import completes, kind_of
 log = structlog.get_logger(__name__)
 
 _TALKING = "steps"
+_EXPRESSION = re.compile(r"\{[^}]*\}")
 _Any = TypeVar("_Any", bound=Tool | Primitive)
 
 
@@ -114,19 +116,24 @@ class Shown:
 
 
 class _Route:
-    """One resource template; its expression is read when a URI first begins as it does."""
+    """One resource template; its expression is read when a URI first has all of its literal text."""
 
-    __slots__ = ("_begins", "_template", "primitive")
+    __slots__ = ("_begins", "_literals", "_template", "primitive")
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
-        self._begins: str | None = primitive.name.partition("{")[0]
+        begins, *others = _EXPRESSION.split(primitive.name)
+        self._begins: str | None = begins
+        self._literals = tuple(other for other in others if other)
         self._template: UriTemplate | None = None
 
     def fits(self, uri: str) -> bool:
         """Whether the template expands to this URI for some values."""
         if self._begins is None or not uri.startswith(self._begins):
             return False
+        for literal in self._literals:  # where templates are many, most are passed by here
+            if literal not in uri:
+                return False
         if self._template is None:
             self._template = self._read()
         return self._template is not None and self._template.match(uri) is not None

@@ -3,7 +3,8 @@
 Each keeps the id and the time it had, so that one which was stored after all, or is brought back twice, is one row.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence, Set
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
@@ -15,8 +16,9 @@ import structlog
 from anyio.abc import TaskGroup
 
 from gateway.domain.audit import CallRecord
+from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
-from gateway.store.audit_chain import storable
+from gateway.store.audit_chain import CATALOG, storable
 from gateway.store.audit_chains import APPEND, Chains
 from gateway.store.audit_moved import Moved
 from gateway.store.connect import Connection, connect_app
@@ -27,7 +29,10 @@ log = structlog.get_logger(__name__)
 _PAUSE_S = 1.0
 _GROUP = 256
 _ROUND_S = 20.0
+_START = "0-0"
+_INSTALLATION = "select installation_id()"
 _STORED = "select id from audit_entries where id = any($1::text[])"
+_IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and writer = $2)"
 _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
@@ -36,6 +41,10 @@ class Overflow(Protocol):
 
     waiting: int | None
     """How many wait, of all replicas; None while nobody knows."""
+
+    def belong_to(self, installation: str) -> None:
+        """Say whose entries these are; before that none is kept and none is shown."""
+        ...
 
     async def keep(self, entries: Sequence[bytes]) -> None:
         """Have these wait, in this order, or raise Unavailable."""
@@ -47,6 +56,14 @@ class Overflow(Protocol):
 
     async def forget(self, places: Sequence[str]) -> None:
         """These need not wait any more."""
+        ...
+
+    async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
+        """What older replicas have left where those of other installations may lie, and how far this has looked."""
+        ...
+
+    async def forget_shared(self, places: Sequence[str]) -> None:
+        """These of them need not wait any more."""
         ...
 
 
@@ -87,9 +104,13 @@ class AuditDrain:
         self._chain_key = chain_key
         self._pause_s = pause_s
         self._tasks: TaskGroup | None = None
+        self._is_named = False
+        self._looked_until = _START
         self.brought_back = 0
 
     async def __aenter__(self) -> Self:
+        with suppress(*_AWAY):  # asked again before anything is brought back
+            await self._name()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._tasks.start_soon(self._run)
@@ -107,25 +128,62 @@ class AuditDrain:
         while True:
             await anyio.sleep(self._pause_s)
             try:
+                await self._name()
                 if waiting := await self._overflow.peek(_GROUP):
                     await self._bring_back(waiting)
+                await self._bring_back_shared()
             except _AWAY as error:
                 log.debug("audit_not_brought_back", error=type(error).__name__)
             except Exception:
                 log.exception("audit_not_brought_back")
 
+    async def _name(self) -> None:
+        """Tell the overflow of which installation this database is."""
+        if self._is_named:
+            return
+        async with self._connected() as connection:
+            self._overflow.belong_to(str(await connection.fetchval(_INSTALLATION)))
+        self._is_named = True
+
     async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
         """Everything that waits, in groups on one connection and in chains of its own."""
-        connection = await connect_app(self._url)
-        try:
+        async with self._connected() as connection:
             chains = Chains(self._chain_key)
             while waiting:
                 with anyio.fail_after(_ROUND_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
                     await self._overflow.forget([place for place, _ in waiting])
-                self.brought_back += len(waiting)
-                log.info("audit_brought_back", entries=len(waiting))
+                self._note(len(waiting))
                 waiting = await self._overflow.peek(_GROUP)
+
+    async def _bring_back_shared(self) -> None:
+        """What replicas of the release before have left: of it only what belongs to tenants of this database.
+
+        What does not stays for whom it belongs to, and is not looked at twice.
+        """
+        until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP)
+        while until != self._looked_until:
+            async with self._connected() as connection:
+                with anyio.fail_after(_ROUND_S):
+                    entries = {place: _decode(entry) for place, entry in waiting}
+                    known = await _known(connection, {entry.record.tenant for entry in entries.values()})
+                    ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}
+                    await self._store(connection, Chains(self._chain_key), list(ours.values()))
+                    await self._overflow.forget_shared(list(ours))
+            self._looked_until = until
+            self._note(len(ours))
+            until, waiting = await self._overflow.peek_shared(until, _GROUP)
+
+    def _note(self, entries: int) -> None:
+        if entries:
+            self.brought_back += entries
+            log.info("audit_brought_back", entries=entries)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[Connection]:
+        connection = await connect_app(self._url)
+        try:
+            yield connection
         finally:
             connection.terminate()
 
@@ -141,3 +199,13 @@ class AuditDrain:
             await connection.fetchval(APPEND, *chains.columns_of(rows))
             for record, _, _ in rows:
                 self._moved.note(record.tenant, chains.writer)
+
+
+async def _known(connection: Connection, tenants: Set[TenantId]) -> Set[TenantId]:
+    """Those that this database has or had: making a tenant is in the trail, which outlives it."""
+    known: set[TenantId] = set()
+    for tenant in tenants:
+        await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
+        if await connection.fetchval(_IS_KNOWN, tenant, CATALOG):
+            known.add(tenant)
+    return known

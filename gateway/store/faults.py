@@ -1,5 +1,7 @@
 """What an error of PostgreSQL or of its driver means to a caller, by SQLSTATE."""
 
+import ssl
+
 import asyncpg
 from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
@@ -55,6 +57,8 @@ def translate_connecting(error: Exception) -> GatewayError:
         return DatabaseUnavailable(f"The database is not migrated ({error}): run `gateway migrate`.")
     if state in _WRONG_LOGIN:
         return DatabaseUnavailable(f"PostgreSQL refused the connection: {error}")
+    if isinstance(error, ssl.SSLError):  # which is a ValueError too, when a certificate is not believed
+        return DatabaseUnavailable(f"PostgreSQL's certificate is not trusted, or TLS failed otherwise: {error}.")
     if isinstance(error, (asyncpg.ClientConfigurationError, ValueError, TypeError)):
         return BrokenSetting("The database URL cannot be read: postgresql://user:password@host:port/database.")
     return DatabaseUnavailable(f"PostgreSQL cannot be reached: {type(error).__name__}.")

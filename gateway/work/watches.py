@@ -34,7 +34,7 @@ SLOWEST_S = 3600.0
 LARGEST = 10 * 1024 * 1024
 _JITTER = 0.1
 _MOST_DOUBLINGS = 12
-_OK, _NOT_MODIFIED, _REDIRECTS = 200, 304, 300
+_OK, _REDIRECTS, _NOT_MODIFIED, _ERRORS = 200, 300, 304, 400
 _LONGEST_VALIDATOR = 1024
 _LONGEST_FAULT = 300
 
@@ -99,7 +99,9 @@ def judge(before: Sighting, answer: WholeAnswer, *, now: datetime) -> Sighting:
     if answer.status == _NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
     if not _OK <= answer.status < _REDIRECTS:
-        return fail(before, f"the URL answered with status {answer.status}", now=now)
+        is_redirect = _REDIRECTS <= answer.status < _ERRORS and answer.status != _NOT_MODIFIED
+        more = "; redirects are not followed" if is_redirect else ""
+        return fail(before, f"the URL answered with status {answer.status}{more}", now=now)
     digest = hashlib.sha256(answer.body).digest()
     is_other = before.digest is not None and before.digest != digest
     return Sighting(
