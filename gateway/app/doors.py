@@ -55,8 +55,10 @@ def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url:
     """The doors of a replica, all closed yet."""
     sealer = Sealer(keys.secret_keys)
     traces = find_traces(settings)
-    bus, chain_key = Bus(redis_url, secret=sealer.derive("bus")), sealer.derive("audit")
-    overflow, silence = Overflow(bus, secret=sealer.derive("audit overflow")), Silence()
+    secret, *older = sealer.derive_all("bus")
+    bus, chain_key = Bus(redis_url, secret=secret, older=older), sealer.derive("audit")
+    secret, *older = sealer.derive_all("audit overflow")
+    overflow, silence = Overflow(bus, secret=secret, older=older), Silence()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), Moved()
     return Doors(
         store=store,

@@ -1,9 +1,10 @@
 """Primitives written in Python, one value each: what is listed, what runs, whose it is and how much harm it can do."""
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -92,6 +93,7 @@ def register(extra: Extra) -> Registration:
     if complete is not None:
         _check_function(complete, "complete")
     _check_function(extra.handler, "handler")
+    _check_timeout(extra.timeout_s)
     return Registration(
         primitive=CodePrimitive(
             family=family,
@@ -143,20 +145,30 @@ def _level(declared: Level) -> Safety:
 
 
 def _slugs(tenants: Collection[str]) -> frozenset[str]:
-    if isinstance(tenants, str):
-        said = "tenants must be a list of slugs, not one text"
+    if isinstance(tenants, str) or not isinstance(cast("object", tenants), Collection):
+        said = "tenants must be a list of slugs, or None for all"
         raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
     for slug in tenants:
-        if SLUG.fullmatch(slug) is None:
+        if not isinstance(cast("object", slug), str) or SLUG.fullmatch(slug) is None:
             said = f"tenants: {slug!r} is no slug of a tenant"
             raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
     return frozenset(tenants)
+
+
+def _check_timeout(timeout_s: object) -> None:
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not (is_number and 0 < cast("float", timeout_s) < math.inf):  # no comparison holds for a NaN
+        said = "timeout_s must be a number of seconds above 0"
+        raise HandlerInvalid(said, faults=[Fault(pointer="/timeout_s", reason=said)])
 
 
 def _check_function(function: object, field: str) -> None:
     """Refuse what cannot be called with one argument, before somebody calls it."""
     said = f"{field} must be a function of one argument"
     if not callable(function):
+        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        said = f"{field} must return its answer; a generator function has none"
         raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
     try:
         inspect.signature(function).bind(None)

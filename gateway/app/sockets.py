@@ -10,7 +10,8 @@ import socket
 from typing import Any, Final
 
 import structlog
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from gateway.app.upgrades import OneProtocol
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +29,7 @@ _FULL = (
 )
 
 
-class Socket(HttpToolsProtocol):
+class Socket(OneProtocol):
     """uvicorn's connection, with an end to its patience."""
 
     header_s: float = HEADER_S

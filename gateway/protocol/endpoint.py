@@ -10,24 +10,32 @@ from typing import Any, Final, cast
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
-from mcp_types import PARSE_ERROR, PROTOCOL_VERSION_META_KEY
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
 from gateway.domain.keys import Scope as KeyScope
 from gateway.domain.principals import Principal
 from gateway.domain.profiles import DEFAULT_PROFILE
-from gateway.errors import BadInput, DocumentTooLarge, Forbidden, GatewayError, NotFound, Unauthenticated
+from gateway.errors import (
+    BadInput,
+    DocumentTooLarge,
+    Forbidden,
+    GatewayError,
+    InvalidBody,
+    NotFound,
+    Unauthenticated,
+)
 from gateway.identity.credentials import Credentials
 from gateway.protocol.crowds import Crowds
 from gateway.protocol.current import CURRENT, Exchange
+from gateway.protocol.envelopes import misjudged, unsupported
 from gateway.protocol.handshake import Handshake
 from gateway.protocol.legacy import Legacy
 from gateway.protocol.modern import MAX_BODY, Modern
 from gateway.protocol.tracing import traced
-from gateway.protocol.wire import accepts, answer, error_message, header, invalid_request, is_json, refusal
+from gateway.protocol.wire import accepts, answer, header, id_of, invalid_request, is_json, refusal
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body
@@ -120,11 +128,19 @@ class Endpoint:
         elif method == "POST":
             await self._post(scope, receive, send, exchange, is_old=door == "messages")
         elif _is_modern(scope):
-            await self._modern.refuse(scope, receive, send)
+            await self._refuse_era(scope, receive, send, exchange)
         elif method == "GET":
             await self._handshake.get(scope, receive, send, exchange)
         else:
             await self._handshake.delete(scope, send, exchange)
+
+    async def _refuse_era(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+        """Streams and sessions are the handshake era's; of a revision that nobody knows not even that can be said."""
+        version = header(scope, b"mcp-protocol-version") or ""
+        if version in MODERN_PROTOCOL_VERSIONS:
+            await self._modern.refuse(scope, receive, send)
+        else:
+            await answer(send, 400, unsupported(version, exchange))
 
     async def _post(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, *, is_old: bool) -> None:
         if not is_json(scope):
@@ -147,16 +163,17 @@ class Endpoint:
     async def _deliver(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
     ) -> None:
-        if scope["path"].endswith(_OLD_DOOR):
-            await self._legacy.post(scope, send, message, exchange)
-        elif _is_modern(scope):
-            await self._modern.post(scope, receive, send, message, raw, exchange)
-        elif (rejection := _misrouted(message, scope)) is not None:
-            data = {"code": "input.invalid", "correlation_id": exchange.correlation_id}
-            body = error_message(rejection.code, rejection.message, data=data, request_id=message.get("id"))
-            await answer(send, 400, body)
-        else:
-            await self._handshake.post(scope, send, message, exchange)
+        try:
+            if scope["path"].endswith(_OLD_DOOR):
+                await self._legacy.post(scope, send, message, exchange)
+            elif _is_modern(scope):
+                await self._modern.post(scope, receive, send, message, raw, exchange)
+            elif _is_misrouted(message) and (refused := misjudged(message, scope, exchange)) is not None:
+                await answer(send, 400, refused)
+            else:
+                await self._handshake.post(scope, send, message, exchange)
+        except GatewayError as error:
+            await _refuse(send, error, exchange.correlation_id, request_id=id_of(message))
 
 
 def _is_modern(scope: Scope) -> bool:
@@ -181,23 +198,23 @@ def _one_object(value: object) -> dict[str, Any] | None:
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
-def _misrouted(message: dict[str, Any], scope: Scope) -> InboundLadderRejection | None:
-    """Why a body of the modern era without the modern header cannot be served; None for all others."""
+def _is_misrouted(message: dict[str, Any]) -> bool:
+    """Whether a body that came without the modern header is one of the modern era."""
     params = _one_object(message.get("params")) or {}
-    meta = _one_object(params.get("_meta")) or {}
-    if PROTOCOL_VERSION_META_KEY not in meta:
-        return None
-    headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-    verdict = classify_inbound_request(message, headers=headers)
-    return verdict if isinstance(verdict, InboundLadderRejection) else None
+    return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
 
 
-async def _refuse(send: Send, error: GatewayError, correlation_id: str) -> None:
+async def _refuse(send: Send, error: GatewayError, correlation_id: str, *, request_id: str | int | None = None) -> None:
     status = status_of(error)
-    code = PARSE_ERROR if isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge) else None
+    code = None
+    if isinstance(error, InvalidBody):
+        code = PARSE_ERROR
+    elif isinstance(error, BadInput) and not isinstance(error, DocumentTooLarge):
+        code = INVALID_REQUEST
     headers: list[tuple[bytes, bytes]] = []
     if isinstance(error, Unauthenticated):
         headers.append((b"www-authenticate", b"Bearer"))
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
-    await answer(send, status, refusal(error, correlation_id, code=code), headers=tuple(headers))
+    body = refusal(error, correlation_id, code=code, request_id=request_id)
+    await answer(send, status, body, headers=tuple(headers))

@@ -5,11 +5,12 @@ Our own codes lie outside the range that JSON-RPC and MCP reserve; every error c
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from gateway.errors import (
     BadInput,
@@ -39,6 +40,12 @@ _CODES: tuple[tuple[type[GatewayError], int], ...] = (
     (BadInput, INVALID_PARAMS),
 )
 
+
+_SDK_CODES: Final[Mapping[int, str]] = {METHOD_NOT_FOUND: NotFound.code, INTERNAL_ERROR: GatewayError.code}
+"""What our code says of the SDK's errors; all others say that what was sent is not right."""
+
+_SHOWN_FAULTS: Final = 3
+_SHOWN: Final = 200
 
 _CAPABILITIES: Final[Mapping[str, Mapping[str, object]]] = {"elicitation.url": {"elicitation": {"url": {}}}}
 
@@ -73,3 +80,30 @@ def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPErro
 def unknown(said: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
     """The error for something that is not there, or not for this principal."""
     return MCPError(code, said, {"code": NotFound.code, "correlation_id": correlation_id, **more})
+
+
+def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:
+    """The error for parameters that have not the form of their method, with the places where they have not."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    told = "; ".join(_fault(fault["loc"], fault["type"], fault["msg"]) for fault in faults[:_SHOWN_FAULTS])
+    said = f"Invalid request parameters: {told}" + (" …" if len(faults) > _SHOWN_FAULTS else "")
+    return MCPError(INVALID_PARAMS, said, {"code": BadInput.code, "correlation_id": correlation_id})
+
+
+def with_code(error: MCPError, correlation_id: str) -> MCPError:
+    """An error of the SDK with what all errors of ours carry; one of ours as it is."""
+    said = error.error
+    found: object = said.data
+    data = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    if "code" in data:
+        return error
+    if said.code == METHOD_NOT_FOUND and isinstance(found, str):
+        data = {"method": found[:_SHOWN]}
+    code = _SDK_CODES.get(said.code, BadInput.code)
+    return MCPError(said.code, said.message, {**data, "code": code, "correlation_id": correlation_id})
+
+
+def _fault(place: tuple[int | str, ...], kind: str, said: str) -> str:
+    """One fault; of the SDK's classes the client knows nothing."""
+    named = "/".join(str(part) for part in place)[:_SHOWN]
+    return f"/{named}: {'Input should be an object' if kind == 'model_type' else said[:_SHOWN]}"

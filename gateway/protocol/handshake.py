@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 import structlog
-from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp_types import JSONRPCRequest
 from starlette.types import Receive, Scope, Send
 
 from gateway.bus.backing import Backing
@@ -24,11 +23,11 @@ from gateway.protocol.listening import FIRST_PRIMED, Listening, Visit
 from gateway.protocol.outlets import Outlet, Posted, PostOutlet
 from gateway.protocol.overdue import Overdue
 from gateway.protocol.plain import Plain, recognises
-from gateway.protocol.session_calls import SessionCalls
+from gateway.protocol.session_calls import MAX_ID_BYTES, SessionCalls, is_id, read_message
 from gateway.protocol.sse import MEDIA_TYPE, read_place
 from gateway.protocol.streams import Streams
 from gateway.protocol.turns import TAKEN, Turn, TurnId, Turns
-from gateway.protocol.wire import Headers, accepts, answer, header, invalid_request, prefers, refusal
+from gateway.protocol.wire import Headers, accepts, answer, header, id_of, invalid_request, prefers, refusal
 
 log = structlog.get_logger(__name__)
 
@@ -52,20 +51,19 @@ class Handshake:
     async def post(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> None:
         """Serve one message; a request is answered, everything else acknowledged."""
         if recognises(message):
-            record = await self._session(scope, send, exchange)
+            record = await self._session(scope, send, exchange, message["id"])
             if record is not None:
                 work = partial(self._answer_plainly, message, record, exchange)
                 await self._answer(scope, send, record, message["id"], exchange, _as_wanted(scope, work))
             return
-        try:
-            said = jsonrpc_message_adapter.validate_python(message, by_name=False)
-        except ValidationError:
-            await answer(send, 400, invalid_request("the body is not one JSON-RPC message", exchange.correlation_id))
+        said = read_message(message)
+        if said is None:
+            await answer(send, 400, not_a_message(message, exchange))
             return
         if isinstance(said, JSONRPCRequest) and said.method == "initialize":
             await self._initialize(send, said, exchange)
             return
-        record = await self._session(scope, send, exchange)
+        record = await self._session(scope, send, exchange, id_of(message))
         if record is None:
             return
         if isinstance(said, JSONRPCRequest):
@@ -79,7 +77,7 @@ class Handshake:
         """Open a stream, or come back to one.
 
         Raises:
-            InvalidBody: the place that the client names is none.
+            BadInput: the place that the client names is none.
             LimitExceeded: too many streams are open.
         """
         if not accepts(scope, MEDIA_TYPE):
@@ -91,7 +89,7 @@ class Handshake:
         headers = _session_headers(record)
         visit = Visit(record=record, exchange=exchange, receive=receive, send=send, headers=headers)
         named = header(scope, b"last-event-id")
-        place = None if named is None else read_place(named)
+        place = read_place(named) if named else None
         if place is None or place.is_standalone:
             await self._listening.stand_alone(visit, place)
         else:
@@ -138,7 +136,7 @@ class Handshake:
             is_resumable=record.protocol_version >= FIRST_PRIMED,
             may_stream=partial(accepts, scope, MEDIA_TYPE),
         )
-        turn = Turn(TurnId(record.tenant, record.id, posted.request))
+        turn = Turn(TurnId(record.tenant, record.id, posted.request), exchange.correlation_id)
         stream = self._streams.unlisted(send, exchange.principal)
         outlet = PostOutlet(posted, stream, self._backing, give_up=turn.give_up)
         try:
@@ -152,7 +150,7 @@ class Handshake:
                     raise Conflict(TAKEN)
                 await outlet.finish(text)
         except Conflict as error:
-            refused = messages.failed(b"null", INVALID_REQUEST, error.message, kind="input.invalid")
+            refused = invalid_request(error.message, exchange.correlation_id)  # the id is the other request's
             await answer(send, 400, refused, headers=_session_headers(record))
         finally:
             outlet.leave()
@@ -166,17 +164,19 @@ class Handshake:
         request = JSONRPCRequest.model_validate(message, by_name=False)
         return await self._calls.run(request, record, exchange, outlet)
 
-    async def _session(self, scope: Scope, send: Send, exchange: Exchange) -> SessionRecord | None:
+    async def _session(
+        self, scope: Scope, send: Send, exchange: Exchange, request_id: str | int | None = None
+    ) -> SessionRecord | None:
         """The session that the request names; None when it was answered here."""
         named = [value for name, value in scope["headers"] if name == SESSION_HEADER]
         if len(named) != 1:
             said = "the Mcp-Session-Id header has to be there once"
-            await answer(send, 400, invalid_request(said, exchange.correlation_id))
+            await answer(send, 400, invalid_request(said, exchange.correlation_id, request_id=request_id))
             return None
         record = await self._backing.sessions.find(exchange.principal.tenant, named[0].decode("latin-1"))
         if record is None or not belongs(record, exchange) or record.transport != "http":
             gone = NotFound("session not found")
-            await answer(send, 404, refusal(gone, exchange.correlation_id))
+            await answer(send, 404, refusal(gone, exchange.correlation_id, request_id=request_id))
             return None
         return record
 
@@ -189,6 +189,14 @@ def _as_wanted(scope: Scope, work: Work) -> Work:
 async def _streamed(work: Work, outlet: PostOutlet) -> bytes:
     await outlet.defer()
     return await work(outlet)
+
+
+def not_a_message(message: dict[str, Any], exchange: Exchange) -> bytes:
+    """The refusal of a body that is no JSON-RPC message, or one with an id that cannot be answered."""
+    said, named = "the body is not one JSON-RPC message", id_of(message)
+    if "method" in message and "id" in message and (named is None or not is_id(named)):
+        said = f"{said}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
+    return invalid_request(said, exchange.correlation_id, request_id=named)
 
 
 def belongs(record: SessionRecord, exchange: Exchange) -> bool:

@@ -10,8 +10,7 @@ from urllib.parse import parse_qs
 
 import anyio
 import structlog
-from mcp_types import INVALID_REQUEST, JSONRPCRequest, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp_types import JSONRPCRequest
 from starlette.types import Receive, Scope, Send
 
 from gateway.bus.backing import Backing
@@ -20,13 +19,13 @@ from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound, RedisUnavailable
 from gateway.protocol import messages, sse
 from gateway.protocol.current import Exchange
-from gateway.protocol.handshake import belongs
+from gateway.protocol.handshake import belongs, not_a_message
 from gateway.protocol.listening import Listening, Visit
 from gateway.protocol.outlets import OldOutlet
 from gateway.protocol.overdue import Overdue
-from gateway.protocol.session_calls import SessionCalls
+from gateway.protocol.session_calls import SessionCalls, read_message
 from gateway.protocol.turns import TAKEN, Turn, TurnId, Turns
-from gateway.protocol.wire import answer, invalid_request, refusal
+from gateway.protocol.wire import answer, id_of, invalid_request, refusal
 
 log = structlog.get_logger(__name__)
 
@@ -72,18 +71,18 @@ class Legacy:
         """Take one message; what answers it goes on the stream."""
         record = await self._session(scope, exchange)
         if record is None:
-            await answer(send, 404, refusal(NotFound("session not found"), exchange.correlation_id))
+            gone = NotFound("session not found")
+            await answer(send, 404, refusal(gone, exchange.correlation_id, request_id=id_of(message)))
             return
-        try:
-            said = jsonrpc_message_adapter.validate_python(message, by_name=False)
-        except ValidationError:
-            await answer(send, 400, invalid_request("the body is not one JSON-RPC message", exchange.correlation_id))
+        said = read_message(message)
+        if said is None:
+            await answer(send, 400, not_a_message(message, exchange))
             return
         if not isinstance(said, JSONRPCRequest):
             await self._calls.heed(said, record)
             await answer(send, 202)
             return
-        turn = Turn(TurnId(record.tenant, record.id, messages.request_id(said.id)))
+        turn = Turn(TurnId(record.tenant, record.id, messages.request_id(said.id)), exchange.correlation_id)
         try:
             with self._turns.holding(turn):
                 await answer(send, 202)
@@ -97,7 +96,7 @@ class Legacy:
         try:
             text = await turn.run(partial(self._run, request, record, exchange, outlet), outlet)
             if outlet.is_refused:  # the id is another request's, so it does not stand in what is said of this one
-                text = messages.failed(b"null", INVALID_REQUEST, TAKEN, kind="input.invalid")
+                text = invalid_request(TAKEN, exchange.correlation_id)
             await outlet.finish(text)
         finally:
             overdue.cancel()
@@ -110,7 +109,10 @@ class Legacy:
             return await self._calls.run(request, record, exchange, outlet)
         reply, begun = await self._calls.begin(request, record, exchange)
         if begun is not None:
-            await self._backing.sessions.replace(begun)
+            try:
+                await self._backing.sessions.replace(begun)
+            except RedisUnavailable as error:  # the POST was answered: it can only be said on the stream
+                return refusal(error, exchange.correlation_id, request_id=request.id)
             log.info("session_opened", session=record.id[:8], protocol_version=begun.protocol_version)
         return reply
 

@@ -8,8 +8,10 @@ it is told is `gateway.protocol.listen_streams`.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
+import anyio.to_thread
 from mcp_types import SubscriptionFilter
 
 from gateway.bus.places import Places
@@ -27,6 +29,7 @@ MAX_AGE_S: Final = 3600.0
 MAX_URIS: Final = 1000
 GATHER_S: Final = 0.02
 _RETRY_S = 1.0
+_AT_ONCE = 16
 
 _Held = tuple[str, asyncio.TimerHandle, Callable[[], None]]
 """What a client that listens holds: its place, its end, and how it stops following the catalog."""
@@ -153,8 +156,10 @@ class Listens:
         if self._is_closing:
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         principal = registry.principal
+        many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each may have to be held against every template
+        make = partial(Listen, registry, self._catalogs, asked)
+        listen = await anyio.to_thread.run_sync(make) if many else make()
         place = await self._places.take(principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams)
-        listen = Listen(registry, self._catalogs, asked)
         expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, listen.end)
         leave = self._catalogs.subscribe(registry, listen.hear)
         self._open.setdefault(principal.tenant, {})[listen] = (place, expiry, leave)

@@ -6,7 +6,8 @@ longer than a moment.
 """
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -17,6 +18,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from gateway.protocol.current import Exchange
+from gateway.protocol.envelopes import is_request, misjudged
 from gateway.protocol.listen_streams import METHOD, ListenStreams
 from gateway.protocol.outlets import Spawn
 from gateway.protocol.plain import Plain
@@ -60,26 +62,35 @@ class Modern:
         if message.get("method") == METHOD and await self._listens.post(scope, receive, send, message, exchange):
             return
         reply: Reply | None = None
-        with anyio.CancelScope() as leash:
-            watch = asyncio.get_running_loop().call_later(WATCH_S, self._spawn, _watch, receive, leash)
-            try:
-                reply = await self._plain.modern(scope, message, exchange)
-            finally:
-                watch.cancel()
+        with self._watched(receive, exchange) as leash:
+            reply = await self._plain.modern(scope, message, exchange)
         if leash.cancelled_caught:
-            log.info("client_gone", correlation_id=exchange.correlation_id)
-        elif reply is not None:
+            return
+        if reply is not None:
             await answer(send, reply.status, reply.body)
+        elif is_request(message) and (refused := misjudged(message, scope, exchange)) is not None:
+            await answer(send, 400, refused)
+        elif message.get("method") in _STREAMED and accepts(scope, "text/event-stream"):
+            await self._streaming.handle_request(scope, replay(raw, receive), send)
         else:
-            await self._hand_on(scope, replay(raw, receive), send, message.get("method"))
+            with self._watched(receive, exchange):  # the SDK does so itself only where it may stream
+                await self._json.handle_request(scope, replay(raw, receive), send)
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a method other than POST."""
         await self._json.handle_request(scope, receive, send)
 
-    async def _hand_on(self, scope: Scope, receive: Receive, send: Send, method: object) -> None:
-        is_streamed = method in _STREAMED and accepts(scope, "text/event-stream")
-        await (self._streaming if is_streamed else self._json).handle_request(scope, receive, send)
+    @contextmanager
+    def _watched(self, receive: Receive, exchange: Exchange) -> Generator[anyio.CancelScope]:
+        """The block is cancelled when it takes longer than a moment and the client goes away meanwhile."""
+        with anyio.CancelScope() as leash:
+            watch = asyncio.get_running_loop().call_later(WATCH_S, self._spawn, _watch, receive, leash)
+            try:
+                yield leash
+            finally:
+                watch.cancel()
+        if leash.cancelled_caught:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:

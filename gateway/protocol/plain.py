@@ -41,6 +41,7 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
 _ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY})
 _TOKEN = "progressToken"  # noqa: S105  # a member's name
 _MAX_ENVELOPES = 1024
+_MAX_ID = 1024
 _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
 
@@ -161,7 +162,7 @@ def _is_list(params: _Params) -> bool:
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, str) or type(value) is int
+    return len(value) <= _MAX_ID if isinstance(value, str) else type(value) is int
 
 
 def _is_bare(meta: object) -> bool:

@@ -61,9 +61,7 @@ class Resources:
         except InputRequired as asked:
             return input_required_result(ctx, asked)
         except NotFound:
-            if of_result:
-                raise _unknown(ctx, params.uri) from None
-            raise
+            raise _unknown(ctx, params.uri) from None
         return {
             "contents": list(read.contents),
             "resultType": "complete",

@@ -12,6 +12,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
+from mcp_types import methods as surface
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 from gateway.bus.nonces import Nonces
@@ -41,6 +42,8 @@ class _Once:
         state = _state_of(ctx)
         if state is None:
             return await call_next(ctx)
+        # what is malformed uses nothing up
+        surface.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
         tenant, nonce = CURRENT.get().principal.tenant, read_rounds(state).nonce
         if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):
             raise MCPError(

@@ -26,7 +26,7 @@ from gateway.errors import GatewayError
 from gateway.protocol.capabilities import capabilities_of
 from gateway.protocol.completion import Completion
 from gateway.protocol.current import CURRENT
-from gateway.protocol.errors import to_mcp_in
+from gateway.protocol.errors import invalid_params, to_mcp_in, with_code
 from gateway.protocol.identity import NAME, VERSION
 from gateway.protocol.listen_streams import ListenStreams
 from gateway.protocol.lists import LIST_TTL_MS, LISTS, answer_list
@@ -64,8 +64,10 @@ async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Let out only what is meant for the client: our errors in its terms, everything else as a bare code."""
     try:
         return await call_next(ctx)
-    except (MCPError, ValidationError):
-        raise
+    except MCPError as error:
+        raise with_code(error, CURRENT.get().correlation_id) from None
+    except ValidationError as error:
+        raise invalid_params(error, CURRENT.get().correlation_id) from None
     except GatewayError as error:
         raise to_mcp_in(ctx.protocol_version, error, CURRENT.get().correlation_id) from None
     except Exception:

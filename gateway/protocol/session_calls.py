@@ -13,7 +13,9 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
     ServerCapabilities,
+    jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from gateway.bus.backing import Backing
 from gateway.bus.session_keys import SessionKeys
@@ -33,7 +35,29 @@ log = structlog.get_logger(__name__)
 
 Said = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
+MAX_ID_BYTES: Final = 16 * 1024
+"""How long a request's id may be as JSON; it is kept while the request runs, and said in what is said of it."""
+
 _CANCELLED: Final = "notifications/cancelled"
+
+
+def read_message(message: dict[str, Any]) -> Said | None:
+    """What a JSON object says as a JSON-RPC message; None when it is none.
+
+    A request whose id is null, or neither a string nor an integer, is none either, and no notification.
+    """
+    try:
+        said = jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except ValidationError:
+        return None
+    if isinstance(said, JSONRPCNotification) and "id" in message:
+        return None
+    return None if isinstance(said, JSONRPCRequest) and not is_id(said.id) else said
+
+
+def is_id(named: str | int) -> bool:
+    """Whether the id of a request is short enough to be kept while it runs."""
+    return len(messages.request_id(named)) <= MAX_ID_BYTES
 
 
 class SessionCalls:

@@ -2,7 +2,7 @@
 
 An id names the stream and the place in it: `r…/PLACE` for the stream of one request, `g/PLACE/REVISION` for the one
 that belongs to none, where it also says up to which revision of the catalog the client was told. What follows the
-revision only keeps ids apart.
+revision (`~`, the token of the stream's reader, a letter) only keeps ids apart.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.bus.session_keys import STANDALONE
-from gateway.errors import InvalidBody
+from gateway.errors import BadInput
 from gateway.protocol.wire import Headers
 
 MEDIA_TYPE: Final = "text/event-stream"
@@ -22,7 +22,7 @@ HEADERS: Final[Headers] = (
 PING: Final = b": ping\n\n"
 RETRY_MS: Final = 500
 
-_ID = re.compile(r"(g|r[A-Za-z0-9_-]{8,32})/(\d{1,20}-\d{1,20})(?:/(\d{1,18})(?:[a-z]|~[a-z0-9]+)?)?")
+_ID = re.compile(r"(g|r[A-Za-z0-9_-]{8,32})/(\d{1,18}-\d{1,18})(?:/(\d{1,18})(?:[a-z]|~[a-z0-9]+)?)?")
 _LINE_ENDS: Final = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 """What is no end of a line in this format but is taken for one by some clients; in JSON they stand only in strings."""
 
@@ -48,11 +48,11 @@ def read_place(last_event_id: str) -> Place:
     """The place that a `Last-Event-ID` names.
 
     Raises:
-        InvalidBody: it is none of ours.
+        BadInput: it is none of ours.
     """
     match = _ID.fullmatch(last_event_id)
     if match is None or (match[3] is None) != (match[1] != STANDALONE):
-        raise InvalidBody("Last-Event-ID is none of this session")
+        raise BadInput("Last-Event-ID is none of this session")
     return Place(match[1], match[2], None if match[3] is None else int(match[3]))
 
 

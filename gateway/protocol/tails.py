@@ -113,6 +113,7 @@ class StandaloneTail:
         self._is_current = is_current
         self._changes = Changes(to.wake)
         self._pulse = Pulse(backing.questions, self._keys, every_s=ping_s)
+        self._reader = ""
 
     def hear(self, before: Registry, after: Registry | None) -> None:
         """What the client is shown has changed."""
@@ -125,22 +126,23 @@ class StandaloneTail:
 
     async def follow(self, after: str, revision: int, *, reader: str) -> None:
         """Send until the client is gone or silent, the session has ended or somebody else has begun to read."""
+        self._reader = reader
         if revision < self._registry.revision:
             self._changes.note_lists(*self._record.lists)
         try:
             while not self._to.is_over:
-                after, revision = await self._step(after, revision, reader)
+                after, revision = await self._step(after, revision)
         finally:
             self._changes.close()
             await self._pulse.stop()
 
-    async def _step(self, after: str, revision: int, reader: str) -> tuple[str, int]:
+    async def _step(self, after: str, revision: int) -> tuple[str, int]:
         try:
-            found = await self._logs.read(self._keys, STANDALONE, after, reader=reader)
+            found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
         except RedisUnavailable:
             await self._to.rest(_RETRY_S)
             return after, revision
-        if not found.is_alive or found.reader != reader:
+        if not found.is_alive or found.reader != self._reader:
             self._to.end()
             return after, revision
         if any(message.uri is not None for message in found.messages):
@@ -198,7 +200,10 @@ class StandaloneTail:
         return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""
 
     def _notices(self, after: str, revision: int) -> tuple[list[bytes], int]:
-        """Which lists have changed; only the id of the last notice says that the client was told of all."""
+        """Which lists have changed; only the id of the last notice says that the client was told of all.
+
+        The reader's token keeps these ids apart from those of another stream that tells the same from the same place.
+        """
         changed = [family for family in self._changes.take() if family in self._record.lists]
         if not changed:
             return [], revision
@@ -206,7 +211,8 @@ class StandaloneTail:
         frames: list[bytes] = []
         for family in changed:
             said = newest if family is changed[-1] else revision
-            frames.append(self._frame(list_changed(family), f"{Place(STANDALONE, after, said)}{family[0]}"))
+            named = f"{Place(STANDALONE, after, said)}~{self._reader}{family[0]}"
+            frames.append(self._frame(list_changed(family), named))
         return frames, newest
 
     def _frame(self, text: bytes, event_id: str) -> bytes:

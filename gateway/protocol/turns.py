@@ -36,10 +36,11 @@ class TurnId:
 class Turn:
     """One request, from its arrival to its answer."""
 
-    __slots__ = ("_reason", "_scope", "of")
+    __slots__ = ("_correlation_id", "_reason", "_scope", "of")
 
-    def __init__(self, of: TurnId) -> None:
+    def __init__(self, of: TurnId, correlation_id: str | None = None) -> None:
         self.of = of
+        self._correlation_id = correlation_id
         self._scope = anyio.CancelScope()
         self._reason = "the request was cancelled"
 
@@ -63,9 +64,12 @@ class Turn:
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_PARTING_S, shield=True):
                 said = "the replica ended before the request did; its outcome is unknown"
-                await outlet.finish(failed(self.of.request, INTERNAL_ERROR, said, kind="call.replica_lost"))
+                await outlet.finish(self._failed(INTERNAL_ERROR, said, "call.replica_lost"))
             raise
-        return failed(self.of.request, CANCELLED, self._reason, kind="call.cancelled")
+        return self._failed(CANCELLED, self._reason, "call.cancelled")
+
+    def _failed(self, code: int, said: str, kind: str) -> bytes:
+        return failed(self.of.request, code, said, kind=kind, correlation_id=self._correlation_id)
 
 
 class Turns:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
+import msgspec
 from mcp_types import INVALID_REQUEST
 from starlette.types import Receive, Scope, Send
 
@@ -28,18 +28,27 @@ async def answer(send: Send, status: int, body: bytes = b"", *, headers: Headers
 def error_message(code: int, message: str, *, data: Mapping[str, Any], request_id: str | int | None = None) -> bytes:
     """A JSON-RPC error response."""
     error = {"code": code, "message": message, "data": data}
-    return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
-def refusal(error: GatewayError, correlation_id: str, *, code: int | None = None) -> bytes:
-    """A JSON-RPC error response for one of our errors, without a request id."""
+def refusal(
+    error: GatewayError, correlation_id: str, *, code: int | None = None, request_id: str | int | None = None
+) -> bytes:
+    """A JSON-RPC error response for one of our errors."""
     chosen = code_of(error) if code is None else code
-    return error_message(chosen, error.message, data=details_of(error, correlation_id))
+    return error_message(chosen, error.message, data=details_of(error, correlation_id), request_id=request_id)
 
 
-def invalid_request(message: str, correlation_id: str) -> bytes:
+def invalid_request(message: str, correlation_id: str, *, request_id: str | int | None = None) -> bytes:
     """A JSON-RPC error response for what is no request of this protocol."""
-    return error_message(INVALID_REQUEST, message, data={"code": "input.invalid", "correlation_id": correlation_id})
+    data = {"code": "input.invalid", "correlation_id": correlation_id}
+    return error_message(INVALID_REQUEST, message, data=data, request_id=request_id)
+
+
+def id_of(message: Mapping[str, Any]) -> str | int | None:
+    """The id that an error about this message has to carry; None where it is no request, or has no id of that kind."""
+    named = message.get("id") if "method" in message else None
+    return named if isinstance(named, str | int) and not isinstance(named, bool) else None
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -52,8 +61,11 @@ def accepts(scope: Scope, kind: str) -> bool:
     accept = header(scope, b"accept")
     if accept is None:
         return True
-    taken = {kind, f"{kind.partition('/')[0]}/*", "*/*"}
-    return any(part.partition(";")[0].strip().lower() in taken for part in accept.split(","))
+    names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
+    if ";" not in accept:
+        return any(part.strip().lower() in names for part in accept.split(","))
+    ranked = _ranked(accept)
+    return next((ranked[name][0] < 0 for name in names if name in ranked), False)  # the most exact name decides
 
 
 def prefers(scope: Scope, kind: str, *, to: str) -> bool:
@@ -61,12 +73,18 @@ def prefers(scope: Scope, kind: str, *, to: str) -> bool:
     accept = header(scope, b"accept") or ""
     if accept.startswith(to) and ";" not in accept:
         return False  # what nearly every client says
+    ranked = _ranked(accept)
+    return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])
+
+
+def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
+    """What an Accept header names, by weight (the largest is the least) and place; a weight of 0 is a refusal."""
     ranked: dict[str, tuple[float, int]] = {}
     for place, part in enumerate(accept.split(",")):
         named, *parameters = (piece.strip().lower() for piece in part.split(";"))
         weights = [parameter[2:] for parameter in parameters if parameter.startswith("q=")]
         ranked.setdefault(named, (-_weight(weights[0] if weights else "1"), place))
-    return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])
+    return ranked
 
 
 def is_json(scope: Scope) -> bool:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from gateway.telemetry.metrics import Metrics
+from gateway.web.cors import is_preflight, permission, shown_to
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
@@ -107,10 +108,14 @@ class Edge:
         around = self._around
         if around.proxies:
             _see_through(around.proxies, scope)
-        answer = _Answer(send, scope, around)
+        page = seen.origin if seen.origin is not None and self._origins.names(seen.origin) else None
+        answer = _Answer(send, scope, around, page=page)
         refusal = self._judge(scope, seen)
         if refusal is not None:
             await answer.refuse(refusal)
+            return
+        if page is not None and is_preflight(scope):
+            await answer.permit()
             return
         if seen.has_body:
             receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
@@ -190,12 +195,13 @@ _WANTED = _SINGLE | {b"x-request-id", b"content-length", b"transfer-encoding"}
 class _Answer:
     """The way back to the client: adds what every answer carries, and knows how far it has come."""
 
-    __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_scope", "_send")
+    __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_page", "_scope", "_send")
 
-    def __init__(self, send: Send, scope: Scope, around: Surroundings) -> None:
+    def __init__(self, send: Send, scope: Scope, around: Surroundings, *, page: bytes | None) -> None:
         self._send = send
         self._scope = scope
         self._around = around
+        self._page = page
         self._is_started = False
         self._is_complete = False
         self._is_refused = False
@@ -220,6 +226,11 @@ class _Answer:
         body = problem_bytes(refusal.status, refusal.code, refusal.detail, self._scope["correlation_id"])
         await self._answer(refusal.status, body)
         self._is_refused = True
+
+    async def permit(self) -> None:
+        """Answer a browser that asks what a page may do."""
+        await self({"type": "http.response.start", "status": 204, "headers": permission(self._scope)})
+        await self({"type": "http.response.body", "body": b""})
 
     async def fail(self) -> bool:
         """Answer with a 500 if nothing was; False when an answer was begun that nobody will end."""
@@ -263,6 +274,8 @@ class _Answer:
             completed.append((name, value))
         completed.append((b"x-request-id", self._scope["correlation_id"].encode()))
         completed.append((b"x-content-type-options", b"nosniff"))
+        if self._page is not None:
+            completed += shown_to(self._page)
         if not is_cached:
             completed.append((b"cache-control", b"no-store"))
         if not is_closing and self._around.is_draining():

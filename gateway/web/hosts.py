@@ -56,15 +56,18 @@ class AllowedOrigins:
 
     def allows(self, origin: bytes, host: bytes) -> bool:
         """Whether a page of this origin may call; `host` has been found to be ours."""
-        lowered = origin.lower()
-        if lowered in self._exact:
+        if self.names(origin):
             return True
-        scheme, separator, authority = lowered.decode("latin-1").partition("://")
+        scheme, separator, authority = origin.lower().decode("latin-1").partition("://")
         default = _DEFAULT_PORTS.get(scheme)
         if not separator or default is None:
             return False
         own = host.decode("latin-1").lower()
         return _with_port(authority, default) == _with_port(own, default)
+
+    def names(self, origin: bytes) -> bool:
+        """Whether the operator has named it."""
+        return origin.lower() in self._exact
 
 
 def split_port(host: str) -> tuple[str, str]:

@@ -27,6 +27,7 @@ MOST_URIS = 100
 _LONGEST_URI = 2048
 _BODY_S = 10.0
 _AT_ONCE = 8
+_PATIENCE_S = 5.0
 _RETRY_S = 1.0
 
 
@@ -62,10 +63,10 @@ class Hooks:
         body = await read_body(request.receive, limit=LARGEST, deadline=_BODY_S, declared=declared)
         delivery = _delivery(request.headers, body)
         check_delivery(delivery)
-        try:
-            self._places.acquire_nowait()
-        except anyio.WouldBlock:
-            raise Unavailable("too many deliveries at once; send it again", retry_after_s=_RETRY_S) from None
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            await self._places.acquire()
+        if patience.cancelled_caught:
+            raise Unavailable("too many deliveries at once; send it again", retry_after_s=_RETRY_S)
         try:
             tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
         finally:
