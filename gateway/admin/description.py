@@ -11,6 +11,8 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from gateway.admin.answers import Problem
 from gateway.admin.answers_sources import ImportTried, SourceChanged
 from gateway.admin.endpoints import Route
+from gateway.admin.examples import example_of
+from gateway.admin.glossary import meaning_of
 from gateway.admin.schemas import NoBody
 
 Json = dict[str, object]
@@ -35,11 +37,36 @@ _OWN: Json = {
     "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": {"type": "object"}}}}},
 }
 _TAG: Json = {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}}
+_LOCATION: Json = {"description": "The path of what was made.", "required": True, "schema": {"type": "string"}}
+_RETRY_AFTER: Json = {
+    "description": "Seconds after which to try again.",
+    "required": True,
+    "schema": {"type": "integer", "minimum": 1},
+}
+_RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _IF_MATCH: Json = {
     "name": "If-Match",
     "in": "header",
     "description": "Change the object only if it still has this version.",
     "schema": {"type": "string"},
+}
+_TAGS: Mapping[str, str] = {
+    "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
+    "credentials": "Secrets that declared handlers and watches name; written, never shown.",
+    "doctor": "Whether the installation is sound.",
+    "keys": "Credentials of a tenant's clients and people.",
+    "openapi": "This document.",
+    "policy": "What calls need by their safety level, and the tenant's limits.",
+    "profiles": "Named selections of a tenant's primitives, each at its own URL.",
+    "prompts": "Prompts that clients can get.",
+    "resource-templates": "Templates of resources that clients can read.",
+    "resources": "Resources that clients can read and follow.",
+    "schemas": "The JSON Schemas of definitions and handlers.",
+    "sources": "OpenAPI documents, and the tools made of them.",
+    "tenants": "The customers or teams that the gateway keeps apart.",
+    "tools": "Tools that clients can call.",
+    "watches": "URLs that are looked at, to tell when a resource changed.",
+    "webhooks": "Where a tenant's own systems say that resources changed.",
 }
 _PARAMETERS: Mapping[str, str] = {
     "t": "The tenant's slug or id.",
@@ -61,6 +88,7 @@ def describe(routes: Sequence[Route], *, server: str) -> Json:
         "info": {"title": "Gateway admin API", "version": _VERSION, "description": _ABOUT},
         "servers": [{"url": server}],
         "security": [{"key": []}],
+        "tags": [{"name": name, "description": _TAGS[name]} for name in sorted(_tags_of(paths))],
         "paths": paths,
         "components": {
             "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
@@ -69,6 +97,11 @@ def describe(routes: Sequence[Route], *, server: str) -> Json:
             },
         },
     }
+
+
+def _tags_of(paths: Mapping[str, Json]) -> set[str]:
+    operations = (cast("Json", operation) for item in paths.values() for operation in item.values())
+    return {tag for operation in operations for tag in cast("list[str]", operation["tags"])}
 
 
 def statuses_of(route: Route) -> frozenset[int]:
@@ -91,7 +124,17 @@ def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
         *((model, "serialization") for model in _by_name(shown)),
     ]
     _, collected = models_json_schema(models, ref_template=_REFERENCE)
-    return cast("dict[str, Json]", _tidy(collected["$defs"]))
+    schemas = cast("dict[str, Json]", _tidy(collected["$defs"]))
+    for name, schema in schemas.items():
+        _explain(name, schema)
+    return schemas
+
+
+def _explain(model: str, schema: Json) -> None:
+    """Say of each field what it means, where its model does not."""
+    for field, described in cast("Mapping[str, Json]", schema.get("properties", {})).items():
+        if "description" not in described and (meaning := meaning_of(model, field)):
+            described["description"] = meaning
 
 
 def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
@@ -99,7 +142,8 @@ def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
     if parameters := [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)]:
         described["parameters"] = parameters
     if route.body is not NoBody:
-        content = {"application/json": {"schema": _reference(route.body)}}
+        example = example_of(route.body.__name__, _tag(route))
+        content = {"application/json": {"schema": _reference(route.body), "example": example}}
         described["requestBody"] = {"required": True, "content": content}
     answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
     refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
@@ -111,14 +155,20 @@ def _describe_answer(route: Route, status: int) -> Json:
     model = route.answers[status]
     if model is not None:
         described["content"] = {"application/json": {"schema": _reference(model)}}
+        headers: Json = {}
         if route.has_tag and model is not ImportTried:
-            described["headers"] = {"ETag": {**_TAG, "required": model is not SourceChanged}}
+            headers["ETag"] = {**_TAG, "required": model is not SourceChanged}
+        if status == HTTPStatus.CREATED:
+            headers["Location"] = _LOCATION
+        if headers:
+            described["headers"] = headers
     return described
 
 
 def _describe_refusal(status: int) -> Json:
     content = {"application/problem+json": {"schema": _reference(Problem)}}
-    return {"description": HTTPStatus(status).phrase, "content": content}
+    described: Json = {"description": HTTPStatus(status).phrase, "content": content}
+    return described | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in _RETRIED else {})
 
 
 def _path_parameters(route: Route) -> Iterable[Json]:

@@ -1,10 +1,11 @@
 """How a request becomes an answer: method, caller, tenant, scope, body, handler, and errors as problem documents."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.message import Message
 from types import MappingProxyType
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -88,17 +89,18 @@ class Path:
 
 
 class Document:
-    """The OpenAPI document, for everybody: it says nothing of any tenant."""
+    """The OpenAPI document, for everybody: it says nothing of any tenant. It is written when it is first asked for."""
 
-    def __init__(self, document: bytes) -> None:
-        self._document = document
-        self._headers = {"etag": write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())}
+    def __init__(self, write: Callable[[], bytes]) -> None:
+        self._write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the document."""
         request = Request(scope, receive)
         if request.method in {"GET", "HEAD"}:
-            response = Response(self._document, headers=self._headers, media_type="application/json")
+            document = await anyio.to_thread.run_sync(self._write)
+            tag = write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())
+            response = Response(document, headers={"etag": tag}, media_type="application/json")
         else:
             response = _refuse_method(request, "GET, HEAD")
         await response(scope, receive, send)

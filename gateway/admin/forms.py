@@ -8,6 +8,7 @@ import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from gateway.admin.patterns import WORDS
 from gateway.admin.schemas import Asked, NoBody, Sent
 from gateway.admin.splitter import COMMAND
 from gateway.catalog.workers import Workers
@@ -124,9 +125,12 @@ def _pointer(detail: ErrorDetails, content: object) -> str:
 
 def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if detail["type"] == "extra_forbidden":
+        what = "unknown parameter" if issubclass(model, Asked) else "unknown field"
         allowed = ", ".join(model.model_fields) if len(detail["loc"]) == 1 else ""
-        return f"unknown field; allowed: {allowed}" if allowed else "unknown field"
+        return f"{what}; allowed: {allowed}" if allowed else what
     if detail["type"] == "missing":
         return "required"
-    text = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "string_pattern_mismatch" and (words := WORDS.get(detail.get("ctx", {}).get("pattern", ""))):
+        return words
+    text = detail["msg"].removeprefix("Value error, ").replace(" after validation, not ", ", not ")
     return text[:1].lower() + text[1:]

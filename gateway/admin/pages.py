@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from gateway.admin.schemas import PageQuery
 from gateway.domain.identifiers import TenantId
+from gateway.errors import Fault, InvalidCursor
 from gateway.registry.cursors import Cursors
 
 T = TypeVar("T")
@@ -29,8 +30,16 @@ async def read_page(
     Raises:
         InvalidCursor: the query's cursor was not issued for this tenant and list.
     """
-    after = None if query.cursor is None else cursors.open(tenant, _FACE, listing, query.cursor)
+    after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)
     if len(found) <= query.limit:
         return found, None
     return found[: query.limit], cursors.mint(tenant, _FACE, listing, key(found[query.limit - 1]))
+
+
+def _open(cursors: Cursors, tenant: TenantId, listing: str, cursor: str) -> str:
+    try:
+        return cursors.open(tenant, _FACE, listing, cursor)
+    except InvalidCursor as error:
+        fault = Fault(pointer="?cursor", reason="is no `next_cursor` of this list")
+        raise InvalidCursor(error.message, faults=[fault]) from None

@@ -62,7 +62,7 @@ async def list_by_uri(noun: Noun, admin: Admin, call: Call[NoBody, UriListQuery]
 async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
     """A new primitive."""
     made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
-    segment = made.name if noun.key == "name" and _PLAIN.issuperset(made.name) else made.id
+    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
     location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
     return replace(show_item(noun, made), status=201, location=location)
 
@@ -127,6 +127,11 @@ async def _update(
 def _addressed(noun: Noun, call: Call[B, Q]) -> str:
     """The name, URI or id that the request speaks of."""
     return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a path with the name in it leads to it: dots alone would lead out of the path (RFC 3986)."""
+    return _PLAIN.issuperset(name) and bool(name.strip("."))
 
 
 def _draft(body: PrimitiveSent) -> PrimitiveDraft:

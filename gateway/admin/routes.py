@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import orjson
 from starlette.routing import BaseRoute
@@ -73,8 +74,13 @@ def admin_routes(
     places = [
         Place(path, Path(admin, credentials, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
     ]
-    document = Document(orjson.dumps(describe(ENDPOINTS, server=ROOT)))
-    return [*places, Place(DOCUMENT, document), Place("/{rest:path}", Missing())]
+    return [*places, Place(DOCUMENT, Document(write_document)), Place("/{rest:path}", Missing())]
+
+
+@cache
+def write_document() -> bytes:
+    """The OpenAPI document; it is the same in every gateway of a process, and takes longer to write than all else."""
+    return orjson.dumps(describe(ENDPOINTS, server=ROOT))
 
 
 def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:

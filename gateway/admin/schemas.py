@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from gateway.admin.patterns import LABEL, METHOD, NAME, PREFIX, PRINTABLE
 from gateway.domain.audit import AuditKind
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision
 from gateway.domain.sources import Exposure
 
-_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
 _MOST_RULES = 100
@@ -72,12 +72,10 @@ CutOut = SkipJsonSchema[bytes]
 """A text or object that was taken out of a very large body before it was read; JSON itself has no bytes."""
 GIVEN = BeforeValidator(_refuse_null)
 
-Label = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$", description="A DNS label.")]
-SourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")]
-Prefix = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9_.-]{1,32}$", description="Put in front of every tool name of the source.")
-]
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PRINTABLE)]
+Slug = Annotated[str, Field(pattern=LABEL, description="A DNS label.")]
+SourceName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
+Prefix = Annotated[str, Field(pattern=PREFIX, description="Put in front of every tool name of the source.")]
 Url = Annotated[
     str,
     Field(min_length=1, max_length=_MAX_URL, json_schema_extra={"format": "uri"}),
@@ -212,7 +210,7 @@ class OperationRuleSent(Sent):
         Field(default_factory=list[str], max_length=_MOST_RULES, description="Shell patterns over the operationId."),
     ]
     methods: Annotated[
-        list[Annotated[str, Field(pattern=r"^[A-Za-z-]{1,32}$")]],
+        list[Annotated[str, Field(pattern=METHOD)]],
         Field(default_factory=list[str], max_length=_MOST_RULES, description="HTTP methods, in any case."),
     ]
     paths: Annotated[

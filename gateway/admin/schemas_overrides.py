@@ -4,16 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from gateway.admin.patterns import PATH, POINTER, TOOL_NAME
 from gateway.admin.schemas import Sent
 from gateway.admin.schemas_primitives import PrimitiveUpdate, Text
 
 _MOST_PINNED = 200
 _MOST_PATHS = 100
 
-Pointer = Annotated[str, Field(max_length=512, pattern=r"^(?:/(?:[^~/]|~0|~1)*)*$", description="A JSON Pointer.")]
-Path = Annotated[
-    str, Field(max_length=512, pattern=r"^(?:/(?:[^~/]|~0|~1)*)+$", description="A pointer; `*` is every part.")
-]
+Pointer = Annotated[str, Field(max_length=512, pattern=POINTER, description="A JSON Pointer.")]
+Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A pointer; `*` is every part.")]
 Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
@@ -44,7 +43,7 @@ class ToolUpdate(PrimitiveUpdate):
     enabled: Annotated[bool | None, Field(description="Whether anybody has it. Null, of imported tools: true.")] = None
     name: Annotated[
         str | None,
-        Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="The old name leads to the tool for 30 more days."),
+        Field(pattern=TOOL_NAME, description="The old name leads to the tool for 30 more days."),
     ] = None
     title: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     description: Annotated[str | None, Field(min_length=1, max_length=16_384)] = None

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from gateway.admin.patterns import LABEL, METHOD, NAME
 from gateway.admin.schemas import (
     GIVEN,
     Absent,
@@ -47,12 +48,8 @@ Level = Annotated[Safety, Field(strict=False)]
 Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(_check_printable)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_printable)]
 Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
-ProfileName = Annotated[
-    str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$", description="A DNS label; it stands in the URL.")
-]
-CredentialName = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")
-]
+ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it stands in the URL.")]
+CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 
 
@@ -118,7 +115,7 @@ class RuleSent(Sent):
     sources: Annotated[Texts, Field(default_factory=list[str], description="Names of sources.")]
     tags: Annotated[Texts, Field(default_factory=list[str], description="Tags of imported operations.")]
     methods: Annotated[
-        list[Annotated[str, Field(pattern=r"^[A-Za-z-]{1,32}$")]],
+        list[Annotated[str, Field(pattern=METHOD)]],
         Field(default_factory=list[str], max_length=100, description="HTTP methods of imported operations."),
     ]
     safety: Annotated[list[Level], Field(default_factory=list[Safety], max_length=3)]

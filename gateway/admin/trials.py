@@ -13,7 +13,7 @@ from gateway.catalog.tenants import get_tenant
 from gateway.definitions.validators import find_faults
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Scope
-from gateway.domain.primitives import Family, Primitive
+from gateway.domain.primitives import Family
 from gateway.domain.principals import Principal
 from gateway.errors import ArgumentsInvalid, Conflict, Fault, NotFound
 from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
@@ -85,7 +85,7 @@ async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) ->
         Conflict: there is, but it is switched off.
     """
     listed = await get_listed(call.tenant, admin.catalog, family, name)
-    if isinstance(listed.item, Primitive) and not listed.item.enabled:
+    if not listed.is_enabled:
         raise Conflict(f"the {family.replace('_', ' ')} is switched off; enable it to try it")
     return listed.name
 

@@ -1,12 +1,10 @@
 """Tool arguments as they are typed: `name=value`, read as JSON where the tool's schema expects that kind of value."""
 
-import json
 from collections.abc import Sequence
-from typing import NoReturn
 
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_list, as_object, as_objects, is_object, pick
+from gateway.cli.fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
 
 _KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _DEPTH = 16
@@ -32,7 +30,7 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
 def parse_value(raw: str, schema: object, *, root: object) -> object:
     """The text as JSON when that is a value of a kind the schema allows, else the text itself."""
     try:
-        value: object = _load(raw)
+        value = read_json(raw)
     except ValueError:
         return raw
     return value if kinds_of(value) & allowed_kinds(schema, root=root) else raw
@@ -97,16 +95,9 @@ def _parse_whole(whole: str | None) -> JsonObject:
     if whole is None:
         return {}
     try:
-        value = _load(whole)
+        value = read_json(whole)
     except ValueError as error:
         raise Failure(f"--args is no JSON: {error}", Exit.USAGE) from None
     if not is_object(value):
         raise Failure("--args must be a JSON object", Exit.USAGE)
     return value
-
-
-def _load(text: str) -> object:
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)

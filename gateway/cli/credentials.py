@@ -2,11 +2,10 @@
 
 import click
 
-from gateway.cli.declarations import for_each, read_declarations, text_in
-from gateway.cli.desk import Desk, at_tenant, confirm
-from gateway.cli.exits import Exit
-from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.declared import create_all, delete_one, replace_all
+from gateway.cli.desk import Desk, at_tenant
+from gateway.cli.fields import text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.tables import render_pairs, render_table
 
@@ -14,7 +13,7 @@ _NOUN = "credentials"
 _SHOWN = ("name", "id", "place", "field", "origins", "created_at", "updated_at")
 
 
-@click.group()
+@click.group(cls=Commands)
 def credential() -> None:
     """List, show, declare and delete the credentials that handlers name."""
 
@@ -43,10 +42,7 @@ def show_credential(desk: Desk, name: str) -> None:
 @at_tenant
 def create_credential(desk: Desk, file: str) -> None:
     """Store every credential that FILE declares (JSON or YAML; - reads stdin, which leaves no file)."""
-    done: list[JsonObject] = []
-    path = desk.tenant_path(_NOUN)
-    for_each(read_declarations(file), lambda body: desk.admin.send("POST", path, body), done.append)
-    desk.show(done, lambda: "\n".join(f"created {text_at(one, 'name')}" for one in done))
+    create_all(desk, _NOUN, file)
 
 
 @credential.command("update")
@@ -54,9 +50,7 @@ def create_credential(desk: Desk, file: str) -> None:
 @at_tenant
 def update_credential(desk: Desk, file: str) -> None:
     """Give every credential that FILE declares its new secret, place and origins."""
-    done: list[JsonObject] = []
-    for_each(read_declarations(file), lambda body: _put(desk, body), done.append)
-    desk.show(done, lambda: "\n".join(f"updated {text_at(one, 'name')}" for one in done))
+    replace_all(desk, _NOUN, file)
 
 
 @credential.command("delete")
@@ -65,14 +59,4 @@ def update_credential(desk: Desk, file: str) -> None:
 @at_tenant
 def delete_credential(desk: Desk, name: str, yes: bool) -> None:
     """Delete a credential that no handler names."""
-    confirm(f"Delete credential {name}?", is_sure=yes)
-    desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
-    desk.show({"deleted": name}, lambda: f"deleted {name}")
-
-
-def _put(desk: Desk, body: JsonObject) -> JsonObject:
-    name = text_in(body, "name")
-    if not name:
-        raise Failure("/name: required", Exit.USAGE)
-    path = desk.tenant_path(_NOUN, name)
-    return desk.admin.send("PUT", path, {key: value for key, value in body.items() if key != "name"})
+    delete_one(desk, _NOUN, name, is_sure=yes)

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
+from gateway.cli.documents import name_of
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_list, is_object
+from gateway.cli.fields import JsonObject, as_list, is_object, read_json
 from gateway.errors import GatewayError
 from gateway.openapi.yaml_reader import read_yaml
 
@@ -35,8 +35,10 @@ def read_declarations(spec: str) -> Sequence[Declaration]:
     Raises:
         Failure: it cannot be read, or is no JSON or YAML of objects.
     """
-    name = "standard input" if spec == _STANDARD_INPUT else spec
+    name = name_of(spec)
     text = _read(spec, name)
+    if not text.strip():
+        raise Failure(f"{name} is empty", Exit.USAGE)
     values = _read_json(name, text) if _is_json(spec, text) else list(_read_yaml(name, text))
     if not values:
         raise Failure(f"{name} declares nothing", Exit.USAGE)
@@ -95,18 +97,16 @@ def _is_json(spec: str, text: str) -> bool:
 
 
 def _read_json(name: str, text: str) -> list[object]:
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is no JSON")
-
     try:
-        value: object = json.loads(text, parse_constant=refuse)
+        value = read_json(text)
     except json.JSONDecodeError as error:
         raise Failure(
             f"{name} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}", Exit.USAGE
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Failure(f"{name} is no JSON: {error}", Exit.USAGE) from None
-    return [value] if is_object(value) else as_list(value) or [value]
+    items = as_list(value)
+    return items if items or value == [] else [value]
 
 
 def _read_yaml(name: str, text: str) -> Iterator[object]:

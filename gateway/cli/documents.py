@@ -51,12 +51,17 @@ def read_document(spec: str, *, entry: str | None = None) -> Document:
     if spec.lower().startswith(("http://", "https://")):
         found = Document(name=spec, url=spec)
     elif spec == _STANDARD_INPUT:
-        found = _document("standard input", sys.stdin.buffer.read(_LIMIT + 1))
+        found = _document(name_of(spec), sys.stdin.buffer.read(_LIMIT + 1))
     else:
         found = _document(spec, _read(Path(spec)))
     if entry is not None and found.archive is None:
         raise Failure(f"--entry is for archives; {found.name} is none", Exit.USAGE)
     return replace(found, entry=entry)
+
+
+def name_of(spec: str) -> str:
+    """What SPEC is called when it is spoken of."""
+    return "standard input" if spec == _STANDARD_INPUT else spec
 
 
 def source_name(spec: str) -> str:

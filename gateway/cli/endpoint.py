@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ import httpx
 from gateway.cli.exits import Exit, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.unanswered import unanswered
 
 REVISION = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
@@ -89,10 +91,14 @@ class Endpoint:
         Raises:
             Failure: the key sees no such tool.
         """
+        names: list[str] = []
         for tool in self.tools():
-            if tool.get("name") == name:
+            names.append(text_at(tool, "name"))
+            if names[-1] == name:
                 return tool
-        raise Failure(f"no tool {name!r} at {self._url}", Exit.NOT_FOUND)
+        near = get_close_matches(name, names, n=1)
+        said = f"no tool {name!r} at {self._url}"
+        raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, Exit.NOT_FOUND)
 
     def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
         """The result of a call, which may itself say that it is an error.
@@ -119,10 +125,8 @@ class Endpoint:
         body = json.dumps(request_body(method, params)).encode()
         try:
             answer = self._http.post(self._url, content=body, headers=headers)
-        except httpx.TimeoutException:
-            raise Failure(f"{self._url} did not answer in time", Exit.UNREACHABLE) from None
         except httpx.TransportError as error:
-            raise Failure(f"cannot reach {self._url}: {error or type(error).__name__}", Exit.UNREACHABLE) from None
+            raise unanswered(self._url, error) from None
         return _result_of(answer)
 
 

@@ -22,12 +22,19 @@ class Failure(Exception):
         """Write the line and one more for each fault to standard error."""
         click.echo(f"gateway: {self.message}", err=True)
         for fault in self.faults:
-            click.echo(f"  {describe_fault(fault)}", err=True)
+            if len(self.faults) > 1 or not _is_said(fault, self.message):
+                click.echo(f"  {describe_fault(fault)}", err=True)
 
 
 def one_line(text: str) -> str:
     """The text without line breaks and control characters, which a hostile answer may hold."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _is_said(fault: Fault, message: str) -> bool:
+    """Whether the message says all that the fault says."""
+    place = [f"{what} {number}" for what, number in (("line", fault.line), ("column", fault.column)) if number]
+    return all(part in message for part in (one_line(fault.reason), fault.pointer, *place))
 
 
 def describe_fault(fault: Fault) -> str:

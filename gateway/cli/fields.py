@@ -1,9 +1,23 @@
-"""Reads what came back as JSON, whose shape is the gateway's promise and not this program's knowledge."""
+"""Reads JSON: what a person wrote, strictly; what came back, whose shape is the gateway's promise, with patience."""
 
+import json
 from collections.abc import Sequence
-from typing import TypeGuard, cast
+from typing import NoReturn, TypeGuard, cast
 
 JsonObject = dict[str, object]
+
+
+def read_json(text: str) -> object:
+    """The value of a JSON text that means one thing only: no key twice, no NaN or infinity.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_distinct)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    return value
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
@@ -53,3 +67,16 @@ def as_text(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(as_text(item) for item in cast("Sequence[object]", value))
     return str(value)
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in members if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return members

@@ -6,6 +6,7 @@ import click
 
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.tables import render_pairs, render_table
 from gateway.domain.keys import Scope
@@ -13,7 +14,7 @@ from gateway.domain.keys import Scope
 _NOUN = "keys"
 
 
-@click.group()
+@click.group(cls=Commands)
 def key() -> None:
     """List, create, show, rotate, revoke and delete a tenant's keys."""
 

@@ -6,8 +6,10 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+from gateway.cli.groups import Commands
 
-class LazyGroup(click.Group):
+
+class LazyGroup(Commands):
     """Commands by name: where each lives (`module:attribute`) and what it does in one sentence."""
 
     def __init__(self, *, name: str, lazy: Mapping[str, tuple[str, str]], help: str, epilog: str) -> None:  # noqa: A002 - click's name
@@ -25,12 +27,6 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{place} is no command")
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands in the order given, without importing them."""
-        rows = [(name, command.get_short_help_str(limit=100)) for name, command in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order given."""

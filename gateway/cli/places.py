@@ -11,6 +11,7 @@ from gateway.cli.failures import Failure
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_FOLDER = Path(".gateway")
 OPERATOR_KEY_FILE = "operator-key"
+_NO_SEGMENTS = frozenset({"", ".", ".."})
 
 
 def check_url(url: str) -> str:
@@ -39,8 +40,23 @@ def is_loopback(url: str) -> bool:
 
 
 def mcp_url(url: str, tenant: str) -> str:
-    """The URL of a tenant that an MCP client is pointed at."""
-    return f"{url}/t/{quote(tenant, safe='')}/mcp"
+    """The URL of a tenant that an MCP client is pointed at.
+
+    Raises:
+        Failure: the tenant cannot stand in a path.
+    """
+    return f"{url}/t/{segment_of(tenant)}/mcp"
+
+
+def segment_of(name: str) -> str:
+    """The name as one segment of a path, whatever it holds.
+
+    Raises:
+        Failure: it is empty or dots that lead out of the path, as RFC 3986 reads them, quoted or not.
+    """
+    if name in _NO_SEGMENTS:
+        raise Failure(f"{name!r} names nothing", Exit.USAGE)
+    return quote(name, safe="")
 
 
 def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:

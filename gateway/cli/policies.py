@@ -9,6 +9,7 @@ from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.tables import render_pairs
 from gateway.domain.policy import Decision, Limits, Safety
 
@@ -24,7 +25,7 @@ class _Decisions(TypedDict):
     dangerous: str | None
 
 
-@click.group()
+@click.group(cls=Commands)
 def policy() -> None:
     """Show and set what calls need, and the tenant's limits."""
 

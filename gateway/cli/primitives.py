@@ -1,17 +1,19 @@
 """`gateway tool`, `resource`, `resource-template` and `prompt`: a tenant's primitives, declared in files."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 import click
 
-from gateway.cli.declarations import Declaration, for_each, only_one, read_declarations, text_in
+from gateway.cli.declarations import only_one, read_declarations, text_in
+from gateway.cli.declared import send_all
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.tables import render_pairs, render_table, shorten
 
@@ -49,7 +51,8 @@ TEMPLATES = Noun(
 
 def make_group(noun: Noun) -> click.Group:
     """The commands that every family has."""
-    group = click.Group(noun.words.replace(" ", "-"), help=f"List, show, declare and switch a tenant's {noun.words}s.")
+    about = f"List, show, declare and switch a tenant's {noun.words}s."
+    group = Commands(noun.words.replace(" ", "-"), help=about)
     for make in (_lists, _shows, _creates, _updates, _deletes, _validates):
         group.add_command(make(noun))
     group.add_command(_switches(noun, "enable", is_enabled=True))
@@ -63,7 +66,8 @@ def find_place(desk: Desk, noun: Noun, name: str) -> str:
     Raises:
         Failure: there is none.
     """
-    if name.startswith(noun.prefix) or (noun.member == "name" and _PLAIN.issuperset(name)):
+    is_plain = noun.member == "name" and _PLAIN.issuperset(name) and bool(name.strip("."))
+    if name.startswith(noun.prefix) or is_plain:
         return desk.tenant_path(noun.segment, name)
     path = desk.tenant_path(noun.segment)
     if noun.member == "name":
@@ -111,7 +115,7 @@ def _creates(noun: Noun) -> click.Command:
     @at_tenant
     def run(desk: Desk, file: str) -> None:
         path = desk.tenant_path(noun.segment)
-        done = _send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
+        done = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
         desk.show(done, lambda: _tell(noun, "created", done))
 
     return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
@@ -125,7 +129,7 @@ def _updates(noun: Noun) -> click.Command:
     @at_tenant
     def run(desk: Desk, file: str, name: str | None) -> None:
         declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
-        done = _send_all(declarations, lambda body: _put(desk, noun, body, name))
+        done = send_all(declarations, lambda body: _put(desk, noun, body, name))
         desk.show(done, lambda: _tell(noun, "updated", done))
 
     about = f"Replace every {noun.words} that FILE declares; {noun.metavar} says which, where the file gives another."
@@ -169,24 +173,12 @@ def _validates(noun: Noun) -> click.Command:
     @at_tenant
     def run(desk: Desk, file: str) -> None:
         path = desk.tenant_path(noun.segment, "validate")
-        judged = _send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
+        judged = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
         titles = ("name", "safety", "because")
         rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in judged]
         desk.show(judged, lambda: render_table(titles, rows))
 
     return click.command("validate", help=f"Judge every {noun.words} that FILE declares; nothing is stored.")(run)
-
-
-def _send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject]) -> list[JsonObject]:
-    """What was answered to each; those done before a refusal are named on standard error."""
-    done: list[JsonObject] = []
-    try:
-        for_each(declarations, act, done.append)
-    except Failure:
-        for answer in done:
-            click.echo(f"done: {text_at(answer, 'id') or text_at(answer, 'name')}", err=True)
-        raise
-    return done
 
 
 def _tell(noun: Noun, verb: str, done: Sequence[JsonObject]) -> str:

@@ -2,18 +2,17 @@
 
 import click
 
-from gateway.cli.declarations import for_each, read_declarations, text_in
-from gateway.cli.desk import Desk, at_tenant, confirm
-from gateway.cli.exits import Exit
-from gateway.cli.failures import Failure
+from gateway.cli.declared import create_all, delete_one, replace_all
+from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.fields import JsonObject, as_object, as_objects, number_at, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.tables import render_pairs, render_table, thousands
 
 _NOUN = "profiles"
 
 
-@click.group()
+@click.group(cls=Commands)
 def profile() -> None:
     """List, show, declare and delete a tenant's profiles."""
 
@@ -52,10 +51,7 @@ def show_profile(desk: Desk, name: str) -> None:
 @at_tenant
 def create_profile(desk: Desk, file: str) -> None:
     """Create every profile that FILE declares (JSON or YAML; - reads stdin)."""
-    done: list[JsonObject] = []
-    path = desk.tenant_path(_NOUN)
-    for_each(read_declarations(file), lambda body: desk.admin.send("POST", path, body), done.append)
-    desk.show(done, lambda: "\n".join(f"created {text_at(one, 'name')}" for one in done))
+    create_all(desk, _NOUN, file)
 
 
 @profile.command("update")
@@ -63,9 +59,7 @@ def create_profile(desk: Desk, file: str) -> None:
 @at_tenant
 def update_profile(desk: Desk, file: str) -> None:
     """Give every profile that FILE declares its new rules."""
-    done: list[JsonObject] = []
-    for_each(read_declarations(file), lambda body: _put(desk, body), done.append)
-    desk.show(done, lambda: "\n".join(f"updated {text_at(one, 'name')}" for one in done))
+    replace_all(desk, _NOUN, file)
 
 
 @profile.command("delete")
@@ -74,18 +68,7 @@ def update_profile(desk: Desk, file: str) -> None:
 @at_tenant
 def delete_profile(desk: Desk, name: str, yes: bool) -> None:
     """Delete a profile that no key is bound to."""
-    confirm(f"Delete profile {name}?", is_sure=yes)
-    desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
-    desk.show({"deleted": name}, lambda: f"deleted {name}")
-
-
-def _put(desk: Desk, body: JsonObject) -> JsonObject:
-    name = text_in(body, "name")
-    if not name:
-        raise Failure("/name: required", Exit.USAGE)
-    path = desk.tenant_path(_NOUN, name)
-    _, tag = desk.admin.get_with_tag(path)
-    return desk.admin.send("PUT", path, {key: value for key, value in body.items() if key != "name"}, if_match=tag)
+    delete_one(desk, _NOUN, name, is_sure=yes)
 
 
 def _describe(found: JsonObject) -> str:

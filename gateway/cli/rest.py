@@ -4,23 +4,33 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote
 
 import httpx
 
 from gateway.cli.exits import Exit, exit_for_status
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_object, as_objects, number_at, pick, text_at
+from gateway.cli.fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.places import segment_of
+from gateway.cli.unanswered import unanswered
 from gateway.errors import Fault
 
 ROOT = "/admin/v1"
 _PAGE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
+_NEXT = {
+    "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
+    "upstream.egress_denied": "whoever runs the gateway opens it with GATEWAY_EGRESS_ALLOW=host:port",
+}
+"""What to try next, where the refusal itself cannot know how it was asked for."""
 
 
 def path_of(*parts: str) -> str:
-    """A path of the admin API; each part is one segment, whatever it holds."""
-    return "".join(f"/{quote(part, safe='')}" for part in parts)
+    """A path of the admin API; each part is one segment, whatever it holds.
+
+    Raises:
+        Failure: a part cannot be one.
+    """
+    return "".join(f"/{segment_of(part)}" for part in parts)
 
 
 class Admin:
@@ -98,10 +108,8 @@ class Admin:
     ) -> httpx.Response:
         try:
             answer = self._http.request(method, path, params=params, content=content, headers=headers)
-        except httpx.TimeoutException:
-            raise Failure(f"{self.url} did not answer in time", Exit.UNREACHABLE) from None
         except httpx.TransportError as error:
-            raise Failure(f"cannot reach {self.url}: {error or type(error).__name__}", Exit.UNREACHABLE) from None
+            raise unanswered(self.url, error) from None
         if answer.is_success:
             return _checked(answer)
         raise failure_from(answer)
@@ -109,12 +117,14 @@ class Admin:
 
 def failure_from(answer: httpx.Response) -> Failure:
     """The failure that an answer with an error status is, from its problem document where it has one."""
-    problem = _problem_of(answer)
+    problem = as_object(_value_of(answer))
     if not problem:
         return Failure(f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))
     message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {answer.status_code}"
     if retry := answer.headers.get("Retry-After"):
         message += f"; try again in {retry} s"
+    if following := _NEXT.get(text_at(problem, "code")):
+        message += f"; {following}"
     if prefix := text_at(problem, "suggested_prefix"):
         message += f"; --prefix {prefix} would avoid it"
     notes = [text_at(problem, "code"), text_at(problem, "correlation_id")]
@@ -123,19 +133,17 @@ def failure_from(answer: httpx.Response) -> Failure:
 
 
 def _checked(answer: httpx.Response) -> httpx.Response:
-    if answer.content:
-        try:
-            answer.json()
-        except ValueError:
-            raise Failure(f"{answer.url} did not answer with JSON: is it a gateway?", Exit.FAILED) from None
+    if answer.content and not is_object(_value_of(answer)):
+        raise Failure(f"{answer.url} did not answer with a JSON object: is it a gateway?", Exit.FAILED)
     return answer
 
 
-def _problem_of(answer: httpx.Response) -> JsonObject:
+def _value_of(answer: httpx.Response) -> object:
     try:
-        return as_object(answer.json())
+        value: object = answer.json()
     except ValueError:
-        return {}
+        return None
+    return value
 
 
 def _faults_of(problem: JsonObject) -> list[Fault]:

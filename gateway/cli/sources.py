@@ -5,10 +5,11 @@ from typing import Unpack
 import click
 
 from gateway.cli.desk import Desk, at_tenant, confirm
-from gateway.cli.documents import read_document
+from gateway.cli.documents import name_of, read_document
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.imports import (
     REPLACED,
     ImportOptions,
@@ -42,7 +43,7 @@ _NOUN = "sources"
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
 
 
-@click.group()
+@click.group(cls=Commands)
 def source() -> None:
     """Import OpenAPI documents and read their reports."""
 
@@ -92,7 +93,7 @@ def add_source(
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
     with Progress(is_silent=desk.as_json) as progress:
-        progress.stage(f"Reading {spec}")
+        progress.stage(f"Reading {name_of(spec)}")
         document = read_document(spec, entry=entry)
         request = Upload(method="POST", path=desk.tenant_path(_NOUN), body=body, document=document)
         answer = upload(desk.admin, progress, request)
@@ -158,7 +159,7 @@ def _replace(desk: Desk, path: str, named: tuple[str, str | None], wanted: JsonO
     """Import another document under the options the source has, where no other is given."""
     spec, entry = named
     with Progress(is_silent=desk.as_json) as progress:
-        progress.stage(f"Reading {spec}")
+        progress.stage(f"Reading {name_of(spec)}")
         document = read_document(spec, entry=entry)
         current, tag = desk.admin.get_with_tag(path)
         kept = {name: current[name] for name in REPLACED if current.get(name) is not None}

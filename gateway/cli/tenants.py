@@ -4,13 +4,14 @@ import click
 
 from gateway.cli.desk import Desk, at_desk, confirm
 from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.places import mcp_url
 from gateway.cli.rest import path_of
 from gateway.cli.tables import render_pairs, render_table
 
 
-@click.group()
+@click.group(cls=Commands)
 def tenant() -> None:
     """List, show, create, rename and delete tenants."""
 

@@ -10,12 +10,13 @@ from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, as_objects, is_object, number_at, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.tables import render_table
 
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
 
-@click.group()
+@click.group(cls=Commands)
 def audit() -> None:
     """Read and verify a tenant's audit trail."""
 

@@ -4,6 +4,7 @@ import click
 
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.tables import render_pairs, render_table
 
@@ -11,7 +12,7 @@ _NOUN = "watches"
 _INTERVAL = click.IntRange(min=5, max=86_400)
 
 
-@click.group()
+@click.group(cls=Commands)
 def watch() -> None:
     """List, show, create, change and delete a tenant's watches."""
 

@@ -15,10 +15,12 @@ from gateway.cli.fields import JsonObject, as_list, as_object, pick, text_at
 from gateway.cli.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.places import find_key, mcp_url
 from gateway.cli.tables import drop_controls
+from gateway.cli.unanswered import unanswered
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _UPDATED = "notifications/resources/updated"
+_STREAM = "text/event-stream"
 _TIMEOUT = httpx.Timeout(10.0, read=None)
 _PAUSES_S = (0.2, 5.0)
 
@@ -73,20 +75,19 @@ class Follower:
                         yield text_at(message, "params", "uri")
             except httpx.TransportError as error:
                 if not self._was_heard:
-                    said = f"cannot reach {self._url}: {error or type(error).__name__}"
-                    raise Failure(said, Exit.UNREACHABLE) from None
+                    raise unanswered(self._url, error) from None
             except Failure as failure:
                 if not self._was_heard or failure.exit_code is not Exit.BUSY:
                     raise
             self._say("listening again; what changed in between may have been missed")
-            time.sleep(pause)
+            time.sleep(pause)  # nothing says when a gateway that is gone is back
             pause = min(pause * 2, _PAUSES_S[1])
 
     def _listen(self) -> Iterator[JsonObject]:
         body = request_body(_LISTEN, {"notifications": {"resourceSubscriptions": list(self._uris)}})
         asked = self._http.stream("POST", self._url, json=body, headers=request_headers(_LISTEN), timeout=_TIMEOUT)
         with asked as answer:
-            if not answer.is_success:
+            if not answer.is_success or not answer.headers.get("Content-Type", "").startswith(_STREAM):
                 answer.read()
                 raise _refused(answer)
             for line in answer.iter_lines():
@@ -94,6 +95,8 @@ class Follower:
                     message = _read(line.removeprefix("data:"))
                     self._check(message)
                     yield message
+        if not self._was_heard:
+            raise Failure(f"{self._url} ended the stream before it said what is followed")
 
     def _check(self, message: JsonObject) -> None:
         if "error" in message:
@@ -118,4 +121,6 @@ def _read(text: str) -> JsonObject:
 def _refused(answer: httpx.Response) -> Failure:
     problem = _read(answer.text)
     text = text_at(problem, "error", "message") or text_at(problem, "detail")
+    if answer.is_success:
+        return Failure(text or f"{answer.url} did not answer as an MCP server")
     return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))

@@ -12,15 +12,17 @@ from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.rest import failure_from
 from gateway.cli.tables import render_pairs, render_table
+from gateway.cli.unanswered import unanswered
 
 _NOUN = "webhooks"
 _TIMEOUT_S = 30.0
 
 
-@click.group()
+@click.group(cls=Commands)
 def webhook() -> None:
     """List, show, create, rotate, test and delete a tenant's webhooks."""
 
@@ -105,7 +107,7 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
     try:
         answer = httpx.post(url, content=body, headers=headers, timeout=_TIMEOUT_S, trust_env=False)
     except httpx.TransportError as error:
-        raise Failure(f"cannot reach {url}: {error or type(error).__name__}", Exit.UNREACHABLE) from None
+        raise unanswered(url, error) from None
     if not answer.is_success:
         raise failure_from(answer)
 

@@ -1,0 +1,92 @@
+"""One body for each model that is read, as a person would send it; a test holds each against its model."""
+
+from collections.abc import Mapping
+
+Json = Mapping[str, object]
+
+_DOCUMENT: Json = {
+    "openapi": "3.1.0",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "https://pets.example"}],
+    "paths": {
+        "/pets": {
+            "get": {
+                "operationId": "list_pets",
+                "summary": "List the pets.",
+                "responses": {"200": {"description": "The pets."}},
+            }
+        }
+    },
+}
+_GREETING: Json = {
+    "definition": {
+        "name": "greet",
+        "description": "Greets somebody by name.",
+        "inputSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+    },
+    "handler": {"kind": "template", "text": "Hello, {{ name }}!"},
+}
+_NOTE: Json = {
+    "definition": {"uri": "note://1", "name": "First note", "mimeType": "text/plain"},
+    "handler": {"kind": "static", "contents": [{"uri": "note://1", "text": "Buy milk."}]},
+}
+_NOTES: Json = {
+    "definition": {"uriTemplate": "note://{id}", "name": "Notes", "mimeType": "text/plain"},
+    "handler": {"kind": "template", "text": "This is note {{ id }}.", "mimeType": "text/plain"},
+}
+_REVIEW: Json = {
+    "definition": {
+        "name": "review",
+        "description": "Asks for a review of a text.",
+        "arguments": [{"name": "text", "required": True}],
+    },
+    "handler": {
+        "kind": "template",
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Please review:\n{{ text }}"}}],
+    },
+}
+_CREDENTIAL: Json = {"place": "bearer", "value": "a-token", "origins": ["https://api.example"]}
+_RULES: Json = {"description": "What only reads.", "include": [{"safety": ["safe"]}], "exclude": []}
+_POLICY: Json = {"dangerous": "deny", "limits": {"calls_per_second": 20, "burst": 40}}
+_OVERRIDE: Json = {
+    "title": "Find a pet",
+    "description": "Finds a pet by its id. Use it when the id is known.",
+    "safety": "moderate",
+    "result": {"pointer": "/items", "keep": ["/*/id", "/*/name"]},
+}
+
+_PRIMITIVES: Mapping[str, Json] = {
+    "tools": _GREETING,
+    "resources": _NOTE,
+    "resource-templates": _NOTES,
+    "prompts": _REVIEW,
+}
+_BODIES: Mapping[str, Json] = {
+    "CredentialCreate": {"name": "token", **_CREDENTIAL},
+    "CredentialReplace": _CREDENTIAL,
+    "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
+    "KeyUpdate": {"name": "agent of the night shift"},
+    "PolicyUpdate": _POLICY,
+    "PrimitiveUpdate": {"enabled": False},
+    "ProfileCreate": {"name": "readers", **_RULES},
+    "ProfileReplace": _RULES,
+    "ProfileUpdate": {"description": "What only reads."},
+    "PromptTry": {"arguments": {"name": "Ada"}},
+    "ResourceChanged": {"uri": "note://1"},
+    "SourceCreate": {"name": "pets", "document": _DOCUMENT},
+    "SourceReplace": {"document": _DOCUMENT},
+    "SourceUpdate": {"prefix": "pets_"},
+    "TenantCreate": {"slug": "acme", "name": "Acme Ltd"},
+    "TenantUpdate": {"name": "Acme Ltd"},
+    "ToolTry": {"arguments": {"limit": 10}},
+    "ToolUpdate": _OVERRIDE,
+    "WatchCreate": {"uri": "note://1", "url": "https://api.example/notes/1", "interval_s": 60},
+    "WatchUpdate": {"interval_s": 3600},
+    "WebhookCreate": {"name": "cms"},
+}
+"""By the name of the model."""
+
+
+def example_of(model: str, noun: str) -> Json:
+    """A body of this model, where it is sent about this noun."""
+    return _PRIMITIVES[noun] if model == "PrimitiveSent" else _BODIES[model]

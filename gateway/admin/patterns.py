@@ -1,0 +1,21 @@
+"""The forms that names and texts must have, and what each is in words: nobody has to read a pattern to mend a name."""
+
+LABEL = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+TOOL_NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+PREFIX = r"^[A-Za-z0-9_.-]{1,32}$"
+METHOD = r"^[A-Za-z-]{1,32}$"
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+POINTER = r"^(?:/(?:[^~/]|~0|~1)*)*$"
+PATH = r"^(?:/(?:[^~/]|~0|~1)*)+$"
+
+WORDS = {
+    LABEL: "must have 1 to 63 small letters, digits and hyphens, and neither begin nor end with a hyphen",
+    NAME: "must have 1 to 64 letters, digits, dots, underscores and hyphens, and begin with a letter or a digit",
+    TOOL_NAME: "must have 1 to 64 letters, digits, dots, underscores and hyphens",
+    PREFIX: "must have 1 to 32 letters, digits, dots, underscores and hyphens",
+    METHOD: "must be the name of an HTTP method",
+    PRINTABLE: "must not be empty or hold control characters",
+    POINTER: "must be a JSON Pointer (RFC 6901), such as /items/0",
+    PATH: "must be a JSON Pointer (RFC 6901) in which `*` may stand for every part, such as /items/*/id",
+}

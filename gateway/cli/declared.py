@@ -1,0 +1,58 @@
+"""What the nouns whose items are declared in files have in common: every declaration sent, one after the other."""
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from gateway.cli.declarations import Declaration, for_each, read_declarations, text_in
+from gateway.cli.desk import Desk, confirm
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, text_at
+
+
+def create_all(desk: Desk, noun: str, file: str) -> None:
+    """Create what FILE declares, and say so."""
+    path = desk.tenant_path(noun)
+    _tell(desk, "created", send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body)))
+
+
+def replace_all(desk: Desk, noun: str, file: str) -> None:
+    """Give what FILE declares to the items of the same name, and say so."""
+    _tell(desk, "updated", send_all(read_declarations(file), lambda body: _replace(desk, noun, body)))
+
+
+def delete_one(desk: Desk, noun: str, name: str, *, is_sure: bool) -> None:
+    """Delete one item, once the person is sure, and say so."""
+    confirm(f"Delete {noun.removesuffix('s')} {name}?", is_sure=is_sure)
+    desk.admin.send("DELETE", desk.tenant_path(noun, name))
+    desk.show({"deleted": name}, lambda: f"deleted {name}")
+
+
+def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject]) -> list[JsonObject]:
+    """What was answered to each; those done before a refusal are named on standard error.
+
+    Raises:
+        Failure: one was refused.
+    """
+    done: list[JsonObject] = []
+    try:
+        for_each(declarations, act, done.append)
+    except Failure:
+        for answer in done:
+            click.echo(f"done: {text_at(answer, 'id') or text_at(answer, 'name')}", err=True)
+        raise
+    return done
+
+
+def _replace(desk: Desk, noun: str, body: JsonObject) -> JsonObject:
+    name = text_in(body, "name")
+    if not name:
+        raise Failure("/name: required", Exit.USAGE)
+    path = desk.tenant_path(noun, name)
+    _, tag = desk.admin.get_with_tag(path)
+    return desk.admin.send("PUT", path, {key: value for key, value in body.items() if key != "name"}, if_match=tag)
+
+
+def _tell(desk: Desk, verb: str, done: Sequence[JsonObject]) -> None:
+    desk.show(done, lambda: "\n".join(f"{verb} {text_at(one, 'name')}" for one in done))
