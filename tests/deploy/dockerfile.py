@@ -2,6 +2,7 @@
 
 import fnmatch
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,12 @@ def read_stages(path: Path = ROOT / "Dockerfile") -> list[list[Instruction]]:
 def of(stage: list[Instruction], word: str) -> list[str]:
     """The texts of all instructions of one kind."""
     return [instruction.text for instruction in stage if instruction.word == word]
+
+
+def image_variables() -> dict[str, str]:
+    """What the image sets for the gateway, whoever starts it."""
+    said = dict(pair.split("=", 1) for text in of(read_stages()[-1], "ENV") for pair in shlex.split(text))
+    return {name: value for name, value in said.items() if name.startswith("GATEWAY_")}
 
 
 def copy_context(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """What `kustomize build` makes of our folders, for the few features they use; whatever else they say is refused."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -27,8 +28,7 @@ def _apply(folder: Path, found: list[Manifest]) -> list[Manifest]:
     for name in said.get("components", []):
         manifests = _apply(folder / name, manifests)
     for patch in said.get("patches", []):
-        for change in _documents(folder / patch["path"]):
-            manifests = _patch(manifests, change)
+        manifests = _patched(manifests, folder / patch["path"], patch.get("target"))
     for image in said.get("images", []):
         manifests = [cast(Manifest, _with_image(manifest, image)) for manifest in manifests]
     for manifest in manifests:
@@ -45,6 +45,37 @@ def _resource(path: Path) -> list[Manifest]:
 def _documents(path: Path) -> Iterator[Manifest]:
     for document in yaml.safe_load_all(path.read_text()):
         yield cast(Manifest, document)
+
+
+def _patched(manifests: list[Manifest], path: Path, target: Mapping[str, str] | None) -> list[Manifest]:
+    if target is not None:
+        return _with_operations(manifests, cast(list[Manifest], yaml.safe_load(path.read_text())), target)
+    for change in _documents(path):
+        manifests = _patch(manifests, change)
+    return manifests
+
+
+def _with_operations(
+    manifests: list[Manifest], operations: list[Manifest], target: Mapping[str, str]
+) -> list[Manifest]:
+    """The operations of a JSON patch made on what has this kind and name; where nothing has them, nothing is done."""
+    changed = copy.deepcopy(manifests)
+    for manifest in changed:
+        if (manifest["kind"], manifest["metadata"]["name"]) == (target["kind"], target["name"]):
+            for operation in operations:
+                _operate(manifest, **operation)
+    return changed
+
+
+def _operate(manifest: Manifest, *, op: str, path: str, value: object) -> None:
+    assert op in {"add", "replace"}, f"this renderer does not know {op}"
+    *above, last = (part.replace("~1", "/").replace("~0", "~") for part in path.removeprefix("/").split("/"))
+    place: Any = manifest
+    for part in above:
+        place = place[int(part) if part.isdecimal() else part]
+    key = int(last) if last.isdecimal() else last
+    assert op == "add" or place[key] is not None, f"{path}: there is nothing to replace"
+    place[key] = value
 
 
 def _patch(manifests: list[Manifest], change: Manifest) -> list[Manifest]:

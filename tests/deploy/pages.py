@@ -24,6 +24,7 @@ def pages() -> dict[str, str]:
         "settings.md": settings_page(),
         "metrics.md": metrics_page(),
         "cli.md": commands_page(),
+        "decisions/README.md": decisions_page(),
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
     }
 
@@ -75,6 +76,18 @@ def commands_page() -> str:
         "The command line",
         "What `--help` says, command by command. Options of `gateway` itself may also stand behind a command's name.",
         "\n".join(_commands(gateway, _context(gateway, "gateway"))).rstrip(),
+    )
+
+
+def decisions_page() -> str:
+    """The records, by number."""
+    records = [(path.name, path.read_text().partition("\n")[0]) for path in sorted((DOCS / "decisions").glob("0*.md"))]
+    titles = [(name, *title.removeprefix("# ").split(". ", 1)) for name, title in records]
+    rows = [f"| [{number}]({name}) | {title} |" for name, number, title in titles]
+    return _page(
+        "Decisions",
+        "What cost something to decide and would cost something to take back: why, and what was not chosen.",
+        "| no. | decided |\n| --- | --- |\n" + "\n".join(rows),
     )
 
 

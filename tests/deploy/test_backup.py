@@ -73,6 +73,31 @@ async def test_the_logins_of_a_new_server_are_what_the_gateway_needs(elsewhere: 
     assert roles.split() == ["gateway_app|f|f|t", "gateway_definer|f|f|f", "gateway_owner|f|f|t"]
 
 
+async def test_an_administrator_that_is_no_superuser_makes_the_same_logins(tmp_path: Path) -> None:
+    """Ours: on managed servers nobody is a superuser; roles.sql asks for no more than to make roles (SRV-6)."""
+    secrets_folder = make_secrets(tmp_path / "secrets", database_url="-", redis_url="-")
+    with running_servers() as servers:
+        for statement in (
+            "drop database gateway",
+            "drop role gateway_owner, gateway_app, gateway_definer",
+            "create role administrator login createrole createdb nosuperuser",
+        ):
+            _run("psql", servers.superuser_url, "--quiet", f"--command={statement}", "postgres")
+        roles = [
+            "--username=administrator",
+            f"--set=secrets={secrets_folder}",
+            f"--file={ROOT}/deploy/compose/roles.sql",
+        ]
+        _run("psql", servers.superuser_url, "--quiet", *roles, "postgres")
+        connect = "--command=select has_database_privilege('administrator', 'gateway', 'connect')"
+        left = _run("psql", servers.superuser_url, "--tuples-only", "--no-align", "postgres", connect)
+
+        assert await migrate(servers.urls.migration_database_url)
+        async with Store(servers.urls.database_url) as store:
+            await store.check()
+        assert left.split() == ["f"], "who made the logins has no key to the house"
+
+
 async def test_what_was_dumped_here_works_elsewhere(
     database: TestDatabase, servers: TestServers, elsewhere: TestServers, redis_url: str, tmp_path: Path
 ) -> None:

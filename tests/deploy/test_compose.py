@@ -11,6 +11,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from gateway.app.sockets import MAX_CONNECTIONS
+from gateway.catalog.turns import Bounds
+from gateway.catalog.workers import WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
 
@@ -113,6 +116,47 @@ def test_replicas_wait_for_the_migration_and_redis_loses_nothing_on_a_restart(co
         assert waits["migrate"]["condition"] == "service_completed_successfully"
     assert redis[redis.index("--appendonly") + 1] == "yes"
     assert redis[redis.index("--maxmemory-policy") + 1] == "noeviction"
+
+
+def test_the_image_is_built_once_before_whoever_needs_it(compose: dict[str, Any]) -> None:
+    """Ours: engines build in parallel, so on a new machine two services may not make one tag (SRV-6)."""
+    services = compose["services"]
+    builders = {name for name, service in services.items() if "build" in service}
+    users = {name for name, service in services.items() if service["image"] == services["migrate"]["image"]}
+
+    assert builders == {"migrate"}
+    assert users == {"migrate", "welcome", *REPLICAS}
+    assert all("migrate" in _awaited(services, name) for name in users - builders)
+
+
+def _awaited(services: dict[str, Any], name: str) -> set[str]:
+    """Whatever must have started before this service does, near and far."""
+    near = set(services[name].get("depends_on", {}))
+    return near.union(*(_awaited(services, other) for other in near))
+
+
+def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) -> None:
+    """Ours: nobody waits for health that is never told; what the replicas tell is the image (SRV-6)."""
+    for name, service in compose["services"].items():
+        for other, how in service.get("depends_on", {}).items():
+            if how["condition"] == "service_healthy" and other not in REPLICAS:
+                assert "test" in compose["services"][other]["healthcheck"], (name, other)
+    assert compose["services"]["welcome"]["depends_on"]["caddy"]["condition"] == "service_healthy"
+
+
+def test_a_replica_has_the_memory_for_the_documents_it_reads(compose: dict[str, Any]) -> None:
+    """Ours: a document that takes all it may does not end the replica that has it read."""
+    readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
+
+    for name in REPLICAS:
+        memory = compose["services"][name]["deploy"]["resources"]["limits"]["memory"]
+        assert int(memory.removesuffix("m")) >= readers + 512
+
+
+def test_a_replica_may_open_a_file_for_every_connection_that_it_takes(compose: dict[str, Any]) -> None:
+    """Ours: an engine's own limit may be 1,024, which a thousand listeners fill."""
+    for name in REPLICAS:
+        assert compose["services"][name]["ulimits"]["nofile"]["soft"] > 2 * MAX_CONNECTIONS
 
 
 def test_caddy_knows_exactly_the_replicas(compose: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def test_the_linter_finds_nothing() -> None:
 
 
 def test_every_base_is_slim_and_has_a_tag() -> None:
-    """Ours: a build of tomorrow starts from what it started from today; both stages from the same."""
+    """Ours: no base is chosen by the day of the build alone; both stages are of the same."""
     bases = {text.split(" ")[0] for stage in (BUILD, FINAL) for text in of(stage, "FROM")}
 
     assert len(bases) == 1

@@ -12,11 +12,14 @@ def _links() -> list[str]:
 
 
 def test_the_index_leads_to_every_page() -> None:
-    """Ours: no page is there for nobody; a folder of pages counts once it is linked itself."""
+    """Ours: no page is there for nobody; a folder with an index of its own counts once that is linked."""
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"README.md"}
     linked = set(_links())
 
-    assert sorted(page for page in pages if page not in linked and f"{page.partition('/')[0]}/" not in linked) == []
+    assert (
+        sorted(page for page in pages if page not in linked and f"{page.partition('/')[0]}/README.md" not in linked)
+        == []
+    )
 
 
 def test_the_index_leads_nowhere_else() -> None:

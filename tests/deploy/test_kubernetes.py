@@ -1,11 +1,18 @@
 """The manifests: valid for three versions of Kubernetes, and agreeing with each other and with the gateway."""
 
+import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from gateway.admin.endpoints import LARGE
+from gateway.catalog.turns import Bounds
+from gateway.catalog.workers import WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build
@@ -25,6 +32,16 @@ def _one(manifests: list[Manifest], kind: str) -> Manifest:
     found = [manifest for manifest in manifests if manifest["kind"] == kind]
     assert len(found) == 1, kind
     return found[0]
+
+
+def _policies(manifests: list[Manifest]) -> list[Manifest]:
+    return [manifest for manifest in manifests if manifest["kind"] == "NetworkPolicy"]
+
+
+def _release(manifests: list[Manifest]) -> str:
+    """The image's tag as names have it."""
+    image: str = _one(manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"]
+    return image.rpartition(":")[2].replace(".", "-")
 
 
 def _pods(manifests: list[Manifest]) -> list[Manifest]:
@@ -58,12 +75,15 @@ def test_whatever_selects_pods_selects_the_gateways_own(overlay: str) -> None:
     deployment = _one(manifests, "Deployment")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     job = _one(manifests, "Job")["spec"]["template"]["metadata"]["labels"]
-    policies = [manifest for manifest in manifests if manifest["kind"] == "NetworkPolicy"]
+    policies = {manifest["metadata"]["name"]: manifest for manifest in _policies(manifests)}
 
     assert deployment["spec"]["selector"]["matchLabels"] == labels
     assert _one(manifests, "Service")["spec"]["selector"] == labels
     assert _one(manifests, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
-    assert [policy["spec"]["podSelector"]["matchLabels"] for policy in policies] == [labels, job]
+    assert policies["mcp-gateway"]["spec"]["podSelector"]["matchLabels"] == labels
+    assert policies[f"mcp-gateway-migrate-{_release(manifests)}"]["spec"]["podSelector"]["matchLabels"] == job
+    for policy in policies.values():
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items() | job.items()
     for spread in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
         assert spread["labelSelector"]["matchLabels"] == labels
     assert labels != job
@@ -132,8 +152,7 @@ def test_each_release_has_a_migration_job_of_its_own(overlay: str) -> None:
     image = _one(manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"]
     job = _one(manifests, "Job")
 
-    release = image.rpartition(":")[2].replace(".", "-")
-    assert job["metadata"]["name"] == f"mcp-gateway-migrate-{release}"
+    assert job["metadata"]["name"] == f"mcp-gateway-migrate-{_release(manifests)}"
     assert job["spec"]["template"]["spec"]["containers"][0]["image"] == image
     assert {manifest["metadata"]["namespace"] for manifest in manifests} == {"mcp-gateway"}
 
@@ -141,15 +160,97 @@ def test_each_release_has_a_migration_job_of_its_own(overlay: str) -> None:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_nothing_goes_out_but_to_dns_the_servers_and_public_upstreams(overlay: str) -> None:
     """Ours: egress is shut by default; the metadata address and private networks stay so (TEN-5)."""
-    manifests = _overlay(overlay)
-    for policy in (manifest for manifest in manifests if manifest["kind"] == "NetworkPolicy"):
-        assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    policies = _policies(_overlay(overlay))
+    for policy in policies:
+        assert "Egress" in policy["spec"]["policyTypes"]
+        assert policy["metadata"]["name"] == "mcp-gateway-servers" or "Ingress" in policy["spec"]["policyTypes"]
         for rule in policy["spec"]["egress"]:
             assert rule["ports"], "a rule without ports opens all of them"
             assert rule["to"], "a rule without targets opens all of them"
-            for target in rule["to"]:
-                block: dict[str, Any] = target.get("ipBlock", {})
-                assert not block or {"169.254.0.0/16", "10.0.0.0/8", "127.0.0.0/8"} <= set(block["except"])
+    blocks = [
+        (target["ipBlock"], rule["ports"]) for rule in _rules(policies) for target in rule["to"] if "ipBlock" in target
+    ]
+
+    assert {block["cidr"] for block, ports in blocks if ports == [{"protocol": "TCP", "port": 443}]} == _WORLD.keys()
+    for block, ports in blocks:
+        assert _WORLD.get(block["cidr"], set()) <= set(block.get("except", []))
+        assert block["cidr"] in _WORLD or {port["port"] for port in ports} <= {5432, 6379}
+
+
+def _rules(policies: list[Manifest]) -> list[dict[str, Any]]:
+    return [rule for policy in policies for rule in policy["spec"]["egress"]]
+
+
+_WORLD: dict[str, set[str]] = {
+    "0.0.0.0/0": {"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"},
+    "2000::/3": {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"},
+}
+"""The networks that stand for the internet, and what must be left out of each."""
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_one_name_of_the_host_is_in_every_place(overlay: str) -> None:
+    """Ours: the certificate, the ingress and the URL that clients are told are of one host (SRV-6)."""
+    manifests = _overlay(overlay)
+    spec = _one(manifests, "Ingress")["spec"]
+    url: str = _one(manifests, "ConfigMap")["data"]["GATEWAY_PUBLIC_URL"]
+    host = urlsplit(url).hostname
+
+    assert [rule["host"] for rule in spec["rules"]] == [host]
+    assert [tls["hosts"] for tls in spec["tls"]] == [[host]]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_named_port_is_the_containers(overlay: str) -> None:
+    """Ours: service, ingress, probes, network policy and the scrape mean the port on which the gateway listens."""
+    manifests = _overlay(overlay)
+    container = _one(manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    service = _one(manifests, "Service")["spec"]["ports"]
+    backends = [
+        path["backend"]["service"]["port"] for path in _one(manifests, "Ingress")["spec"]["rules"][0]["http"]["paths"]
+    ]
+    opened = [
+        port["port"]
+        for policy in _policies(manifests)
+        for way in policy["spec"].get("ingress", [])
+        for port in way["ports"]
+    ]
+    scraped = [
+        end["port"]
+        for manifest in manifests
+        if manifest["kind"] == "ServiceMonitor"
+        for end in manifest["spec"]["endpoints"]
+    ]
+    probes = [container[name]["httpGet"]["port"] for name in ("startupProbe", "readinessProbe", "livenessProbe")]
+
+    assert container["ports"] == [{"name": "http", "containerPort": Settings.model_fields["port"].default}]
+    assert [(port["name"], port["targetPort"]) for port in service] == [("http", "http")]
+    assert {name for port in backends for name in port.values()} | {*opened, *scraped, *probes} == {"http"}
+    assert len(scraped) == (1 if overlay == "production" else 0)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> None:
+    """Ours: a document that takes all it may does not end the replica that has it read."""
+    container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
+
+    assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + 512
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_there_are_always_replicas_left_to_serve(overlay: str) -> None:
+    """Ours: at least two, evicted one at a time, more of them before the one core of each is full (SRV-6)."""
+    manifests = _overlay(overlay)
+    scaler = _one(manifests, "HorizontalPodAutoscaler")["spec"]
+    rollout = _one(manifests, "Deployment")["spec"]["strategy"]["rollingUpdate"]
+    target = scaler["metrics"][0]["resource"]["target"]
+
+    assert scaler["maxReplicas"] > scaler["minReplicas"] >= 2
+    assert _one(manifests, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    assert rollout["maxUnavailable"] == 0
+    assert target["type"] == "AverageValue"
+    assert 0 < int(target["averageValue"].removesuffix("m")) < 1000
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -162,6 +263,7 @@ def test_streams_pass_the_ingress_as_they_come(overlay: str) -> None:
     assert said["proxy-buffering"] == "off"
     assert int(said["proxy-read-timeout"]) >= 3600
     assert "non_idempotent" not in said["proxy-next-upstream"]
+    assert int(said["proxy-body-size"].removesuffix("m")) * 2**20 > LARGE
     assert "/metrics" not in paths
     assert "/" not in paths
 
@@ -175,13 +277,40 @@ def test_the_probes_ask_what_the_gateway_answers() -> None:
     assert container["startupProbe"]["httpGet"]["path"] == "/healthz"
 
 
-def test_a_route_of_the_gateway_api_takes_the_place_of_the_ingress() -> None:
+def test_the_secrets_of_the_page_are_those_that_the_pods_mount(tmp_path: Path) -> None:
+    """Ours: the commands that make them run, and every file that a variable names is handed over (SRV-6)."""
+    blocks = re.findall(r"^ +```\n(.+?)^ +```", (KUBERNETES / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    making, _, handing, *_ = blocks
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    subprocess.run(["/bin/sh", "-euc", making], cwd=KUBERNETES, env=environment, check=True, capture_output=True)
+    folder = tmp_path / "mcp-gateway-secrets"
+    handed = re.findall(r'--from-file="\$SECRETS/(\w+)"', handing)
+    manifests = _overlay("production")
+    named = [
+        entry["value"].rpartition("/")[2]
+        for pod in _pods(manifests)
+        for entry in pod["spec"]["containers"][0]["env"]
+        if entry["name"].endswith(FILE_SUFFIX)
+    ]
+
+    assert sorted(handed) == sorted(named)
+    assert all((folder / name).stat().st_size for name in handed)
+    assert (folder / "database_app_password").read_text() in (folder / "database_url").read_text()
+    assert "gateway_owner" in (folder / "migration_database_url").read_text()
+    for secret in ("mcp-gateway", "mcp-gateway-migrate"):
+        assert f"secret generic {secret} " in handing
+
+
+def test_a_route_of_the_gateway_api_takes_the_place_of_the_ingress(tmp_path: Path) -> None:
     """Ours: clusters without an ingress controller are served, too."""
+    said = {"resources": [str(KUBERNETES / "base")], "components": [str(KUBERNETES / "components/gateway-api")]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(said))
     manifests = build(KUBERNETES / "base")
-    component = yaml.safe_load((KUBERNETES / "components/gateway-api/kustomization.yaml").read_text())
-    route = yaml.safe_load((KUBERNETES / "components/gateway-api/httproute.yaml").read_text())
+    route = _one(build(tmp_path), "HTTPRoute")
     wanted = [path["path"] for rule in _one(manifests, "Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]
 
-    assert component["resources"] == ["httproute.yaml"]
+    assert not [manifest for manifest in build(tmp_path) if manifest["kind"] == "Ingress"]
+    assert route["spec"]["hostnames"] == [rule["host"] for rule in _one(manifests, "Ingress")["spec"]["rules"]]
+    assert route["spec"]["rules"][0]["timeouts"] == {"request": "0s", "backendRequest": "0s"}
     assert [match["path"]["value"] for match in route["spec"]["rules"][0]["matches"]] == wanted
     assert route["spec"]["rules"][0]["backendRefs"][0]["name"] == _one(manifests, "Service")["metadata"]["name"]

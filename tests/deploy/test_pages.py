@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -12,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import click
-import httpx
 import pytest
 
 from gateway.cli.main import gateway as command_line
@@ -21,18 +22,9 @@ from tests.deploy import pages
 from tests.deploy.compose import ROOT
 from tests.deploy.sockets import free_port
 from tests.deploy.topology import clean_environment
-from tests.support.replicas import until
 
 DOCS = ROOT / "docs"
-PAGES = (
-    "operations.md",
-    "troubleshooting.md",
-    "concepts.md",
-    "quickstart.md",
-    "backup.md",
-    "settings.md",
-    "metrics.md",
-)
+PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 PATIENCE_S = 240
 
 
@@ -90,7 +82,9 @@ def _commands_of(path: Path) -> Iterator[list[str]]:
         yield shlex.split(said.partition("#")[0].partition(" > ")[0])[1:]
 
 
-@pytest.mark.parametrize("path", [*(DOCS / name for name in PAGES), ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*(DOCS / name for name in PAGES if name != "cli.md"), ROOT / "README.md"], ids=lambda path: path.name
+)
 def test_every_command_of_a_page_exists_with_its_options(path: Path) -> None:
     """Ours: nobody is told to type what the command line refuses."""
     for words in _commands_of(path):
@@ -109,21 +103,24 @@ def test_every_command_of_a_page_exists_with_its_options(path: Path) -> None:
         assert set(options) <= known, words
 
 
-async def test_the_quickstart_leads_step_by_step_to_a_list_of_tools(tmp_path: Path) -> None:
-    """Ours: the commands of docs/quickstart.md, in their order, word for word (CLI-1, SRV-6)."""
-    text = (DOCS / "quickstart.md").read_text().partition("## Step by step")[2].partition("\n## ")[0]
-    commands = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
-    serve, path, *steps = commands
-    assert serve == ".venv/bin/gateway serve"
+@pytest.mark.parametrize(("page", "part"), [("docs/quickstart.md", "Step by step"), ("README.md", "Use it")])
+async def test_the_commands_of_a_page_lead_step_by_step_to_a_call(page: str, part: str, tmp_path: Path) -> None:
+    """Ours: beside a running example, in their order and word for word but for the key and its port (CLI-1, SRV-6)."""
+    text = (ROOT / page).read_text().partition(f"## {part}\n")[2].partition("\n## ")[0]
+    path, *steps = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
     assert path.startswith("export PATH=")
-    async with _gateway(tmp_path) as environment:
-        said = ""
+    said, key = "", "KEY"
+    async with _example(tmp_path) as (environment, upstream):
         for step in steps:
-            ended = await anyio.run_process(["/bin/sh", "-euc", step], env=environment, cwd=ROOT, check=False)
+            typed = step.replace("KEY", key).replace("http://127.0.0.1:8091", upstream)
+            ended = await anyio.run_process(["/bin/sh", "-euc", typed], env=environment, cwd=ROOT, check=False)
             assert ended.returncode == 0, f"{step}\n{ended.stderr.decode()}"
-            said += ended.stdout.decode()
-    assert "listBooks" in said or "list_books" in said, said
-    assert "mcpg_" in said, "the key is shown"
+            said = ended.stdout.decode()
+            shown = re.search(r"mcpg_\w+_\S+", said)
+            key = key if shown is None else shown[0]
+
+    assert key != "KEY", "the key is shown"
+    assert '"books"' in said, "the last step is a call"
 
 
 def test_the_quickstart_prepares_secrets_with_the_command_it_names(tmp_path: Path) -> None:
@@ -131,42 +128,44 @@ def test_the_quickstart_prepares_secrets_with_the_command_it_names(tmp_path: Pat
     text = (DOCS / "quickstart.md").read_text().partition("## With HTTPS")[2]
     commands = re.findall(r"^\$ (.+)$", text, re.MULTILINE)
 
-    assert commands == ["deploy/compose/prepare", "docker compose run --rm welcome"]
+    assert commands[:2] == ["deploy/compose/prepare", "docker compose run --rm welcome"]
     subprocess.run([ROOT / commands[0], tmp_path / "secrets"], check=True, capture_output=True)
     assert (tmp_path / "secrets/operator_key").stat().st_size == 64
 
 
 @asynccontextmanager
-async def _gateway(folder: Path) -> AsyncGenerator[dict[str, str]]:
-    """`gateway serve` with servers of its own, and what its commands need to find it."""
+async def _example(folder: Path) -> AsyncGenerator[tuple[dict[str, str], str]]:
+    """What `make run` starts, at ports of its own: what commands need to find it, and where the example API is."""
     port = free_port()
     environment = clean_environment() | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "GATEWAY_PORT": str(port),
         "GATEWAY_DATA_DIR": str(folder / "gateway"),
     }
-    child = _launch(environment)
+    child = _launch(environment, folder / "log")
     try:
-        async with httpx.AsyncClient(trust_env=False) as http:
-
-            async def is_ready() -> bool:
-                assert child.poll() is None, "the gateway ended before it was ready"
-                try:
-                    return (await http.get(f"http://127.0.0.1:{port}/readyz")).status_code == 200
-                except httpx.TransportError:
-                    return False
-
-            await until(is_ready, seconds=PATIENCE_S)
+        with anyio.fail_after(PATIENCE_S):
+            upstream = await anyio.to_thread.run_sync(_read_upstream, child, abandon_on_cancel=True)
         key = (folder / "gateway/operator-key").read_text().strip()
-        yield {**environment, "GATEWAY_URL": f"http://127.0.0.1:{port}", "GATEWAY_OPERATOR_KEY": key}
+        yield {**environment, "GATEWAY_URL": f"http://127.0.0.1:{port}", "GATEWAY_OPERATOR_KEY": key}, upstream
     finally:
-        child.terminate()
+        child.send_signal(signal.SIGINT)
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
         child.kill()
-        child.wait()
+        child.communicate()
 
 
-def _launch(environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "gateway", "serve"]
-    return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def _launch(environment: dict[str, str], log: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "examples.run", "--upstream-port", "0"]
+    with log.open("w") as errors:
+        return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
+
+
+def _read_upstream(child: "subprocess.Popen[str]") -> str:
+    """Where the example says that its API is; it serves by then."""
+    assert child.stdout is not None
+    for line in child.stdout:
+        if (found := re.match(r"The example library is at (\S+),", line)) is not None:
+            return found[1]
+    raise AssertionError("the example ended before it was ready")

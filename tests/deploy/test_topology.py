@@ -13,7 +13,8 @@ import anyio
 import httpx
 import pytest
 
-from tests.deploy.compose import ROOT
+from tests.deploy.compose import ROOT, read_compose
+from tests.deploy.dockerfile import image_variables
 from tests.deploy.programs import find_program
 from tests.deploy.topology import Mode, Topology, clean_environment, running_topology
 from tests.support.documents import many, pets
@@ -144,6 +145,7 @@ async def test_the_welcome_ends_with_a_key_that_works(topology: Topology) -> Non
     """Ours: the second of two commands prints an MCP URL and a key for it (SRV-6)."""
     environment = {
         **clean_environment(),
+        **image_variables(),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "GATEWAY_URL": topology.replicas[0].url,
         "GATEWAY_OPERATOR_KEY_FILE": str(topology.secrets / "operator_key"),
@@ -156,6 +158,23 @@ async def test_the_welcome_ends_with_a_key_that_works(topology: Topology) -> Non
     assert said["URL"] == f"{topology.url}/t/demo/mcp"
     async with topology.client("demo", said["Header"].rpartition(" ")[2], "auto") as client:
         assert await tool_names(client) == []
+
+
+async def test_caddys_health_check_asks_what_caddy_answers(topology: Topology) -> None:
+    """Ours: whoever waits until Caddy is well does not wait for ever, and does not go on before it is (SRV-6)."""
+    url: str = read_compose()["services"]["caddy"]["healthcheck"]["test"][-1]
+    check = urlsplit(url)
+
+    assert (check.hostname, check.port) == ("127.0.0.1", 2019)
+    async with httpx.AsyncClient(base_url=topology.caddys_own, trust_env=False) as http:
+        assert (await http.get(check.path)).status_code == 200
+
+
+async def test_nobody_is_sent_to_a_protocol_that_has_no_port(topology: Topology) -> None:
+    """Ours: HTTP/2 is spoken; HTTP/3, for which Compose opens nothing, is not offered (SRV-6)."""
+    answer = await topology.gateway.http.get("/healthz")
+
+    assert "alt-svc" not in answer.headers
 
 
 def test_caddy_accepts_its_file_as_it_is(tmp_path: Path) -> None:

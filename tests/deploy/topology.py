@@ -87,6 +87,8 @@ class Topology:
     replicas: tuple[Replica, ...]
     trust: ssl.SSLContext
     secrets: Path
+    caddys_own: str
+    """Where Caddy itself is asked."""
 
     @asynccontextmanager
     async def client(self, slug: str, key: str, mode: Mode, **more: Any) -> AsyncGenerator[Client]:
@@ -106,14 +108,17 @@ async def running_topology(
     """Everything, for as long as the block runs; skipped where Caddy cannot be had."""
     program = find_program("caddy", "caddy")
     secrets = make_secrets(folder / "secrets", database_url=database_url, redis_url=redis_url)
-    port = free_port()
+    port, admin_port = free_port(), free_port()
     url = f"https://localhost:{port}"
     own = {"GATEWAY_PUBLIC_URL": url, "GATEWAY_EGRESS_ALLOW": ",".join(egress_allow), "GATEWAY_NOTICE_S": str(notice_s)}
     replicas = tuple(
         Replica(name, {**replica_environment(name, secrets), **own}, folder) for name in ("gateway-a", "gateway-b")
     )
     caddy = Process(
-        "caddy", [str(program), *_caddy_arguments(folder)], _caddy_environment(folder, port, replicas), folder
+        "caddy",
+        [str(program), *_caddy_arguments(folder)],
+        _caddy_environment(folder, port, admin_port, replicas),
+        folder,
     )
     async with AsyncExitStack() as stack:
         for process in (*replicas, caddy):
@@ -129,7 +134,14 @@ async def running_topology(
         await stack.enter_async_context(admin)
         await stack.enter_async_context(http)
         await until(lambda: _answers(http, "/readyz"), seconds=_STARTING_S)
-        yield Topology(url, RunningGateway(url, admin, http, Readiness()), replicas, trust, secrets)
+        yield Topology(
+            url,
+            RunningGateway(url, admin, http, Readiness()),
+            replicas,
+            trust,
+            secrets,
+            f"http://127.0.0.1:{admin_port}",
+        )
 
 
 def make_secrets(folder: Path, *, database_url: str, redis_url: str) -> Path:
@@ -167,13 +179,13 @@ def _caddy_arguments(folder: Path) -> list[str]:
     return ["run", "--adapter", "caddyfile", "--config", str(caddyfile(folder))]
 
 
-def _caddy_environment(folder: Path, port: int, replicas: Sequence[Replica]) -> dict[str, str]:
+def _caddy_environment(folder: Path, port: int, admin: int, replicas: Sequence[Replica]) -> dict[str, str]:
     return {
         **clean_environment(),
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder / "caddy-data"),
         "XDG_CONFIG_HOME": str(folder / "caddy-config"),
-        "CADDY_ADMIN": "off",
+        "CADDY_ADMIN": f"localhost:{admin}",
         "CADDY_HTTP_PORT": str(free_port()),
         "CADDY_HTTPS_PORT": str(port),
         "GATEWAY_UPSTREAMS": " ".join(f"127.0.0.1:{replica.port}" for replica in replicas),

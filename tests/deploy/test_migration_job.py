@@ -1,0 +1,52 @@
+"""The migration as Compose and Kubernetes run it: the image's command, their variables, the login of the owner."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.store.engine import Store
+from tests.deploy.compose import read_compose
+from tests.deploy.dockerfile import image_variables
+from tests.deploy.kustomize import build
+from tests.deploy.test_kubernetes import KUBERNETES
+from tests.deploy.topology import clean_environment
+from tests.support.servers import TestServers
+
+Job = tuple[list[str], dict[str, str]]
+"""The words behind `gateway`, and the variables."""
+
+
+def _compose() -> Job:
+    service: dict[str, Any] = read_compose()["services"]["migrate"]
+    return service["command"], service["environment"]
+
+
+def _kubernetes() -> Job:
+    job = next(manifest for manifest in build(KUBERNETES / "overlays/production") if manifest["kind"] == "Job")
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    return container["args"], {entry["name"]: entry["value"] for entry in container["env"]}
+
+
+@pytest.mark.parametrize("read", [_compose, _kubernetes])
+async def test_the_job_migrates_an_empty_database_and_does_no_harm_a_second_time(
+    read: Callable[[], Job], servers: TestServers, tmp_path: Path
+) -> None:
+    """Ours: once per release is enough, twice is safe, and nothing that serves has to be told to it (SRV-6)."""
+    words, told = read()
+    secret = tmp_path / "migration_database_url"
+    variables = {name: str(secret) if name.endswith("_FILE") else value for name, value in told.items()}
+    environment = clean_environment() | image_variables() | variables
+    with servers.empty_database() as database:
+        secret.write_text(f"{database.owner_url}\n")
+        for _ in range(2):
+            command = [sys.executable, "-m", "gateway", *words]
+            ended = await anyio.run_process(command, env=environment, cwd=tmp_path, check=False)
+            assert ended.returncode == 0, ended.stderr.decode()
+        async with Store(database.app_url) as store:
+            await store.check()
+
+    assert [path.name for path in tmp_path.iterdir()] == [secret.name], "no data folder on a root that is read-only"
