@@ -24,6 +24,7 @@ _SPARE_FILES = 500
 _SPARE_CONNECTIONS = 100
 _AT_ONCE = 20
 _SETTLING_S = 3.0
+"""After it what opening the streams took for a moment is given back; nothing tells when."""
 _PATIENCE_S = 60.0
 _URI = "note://bench"
 _NOTE = {

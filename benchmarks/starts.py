@@ -14,6 +14,7 @@ from gateway.embedded.servers import EmbeddedUrls
 _LOCK = Path(__file__).parents[1] / "requirements.txt"
 _PIN = re.compile(r"^([A-Za-z0-9][^\s;\\]*==[^\s;\\]+)\s*(;[^\\]*)?", re.MULTILINE)
 _SETTLE_S = 1.0
+"""After it what the start took for a moment is given back; nothing tells when."""
 
 _Start = tuple[float, float]
 

@@ -1,5 +1,6 @@
 """What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -61,6 +62,16 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if is_loud else None
 
 
+def _keep_bytecode() -> None:
+    """Let the processes that tests start read what one of them has compiled: five hundred modules are a second each.
+
+    Whoever changes sources under the bytecode says `never` (`tests/guards.py`).
+    """
+    if os.environ.get("PYTHONDONTWRITEBYTECODE") != "never":
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
+    _keep_bytecode()
     config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")

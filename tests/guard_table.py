@@ -311,7 +311,7 @@ SESSIONS_AND_CURSORS = (
         "event-mac",
         "whoever can publish in Redis cannot forge an event",
         "gateway/bus/messages.py",
-        "if not hmac.compare_digest(mac, self._mac(channel, payload)):",
+        "if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):",
         "if False:",
         (MESSAGES,),
     ),
@@ -750,7 +750,8 @@ CALLS = (
         "code-exit",
         "nothing that a function raises ends the gateway",
         "gateway/handlers/python.py",
-        '    except SystemExit:\n        raise RuntimeError("the function raised SystemExit") from None\n',
+        "    except BaseException as error:\n"
+        '        raise RuntimeError(f"the function raised {type(error).__name__}") from error\n',
         "",
         (f"{TOOLS}::test_whatever_a_function_raises_is_a_clean_error",),
     ),
@@ -1323,9 +1324,25 @@ WHAT_IS_SIGNED = (
         "overflow-signature",
         "whoever can write into Redis writes no audit trail",
         "gateway/bus/overflow.py",
-        "return hmac.compare_digest(sealed[:_MAC_BYTES], self._mac(sealed[_MAC_BYTES:]))",
+        "return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)",
         "return True",
         ("tests/integration/store/test_audit_overflow.py::test_an_entry_that_we_did_not_write_is_none",),
+    ),
+    Guard(
+        "overflow-of-its-installation",
+        "two installations that share a Redis do not take each other's audit trail",
+        "gateway/bus/overflow.py",
+        'self._named = f"{self._shared}:{installation}"',
+        'self._named = f"{self._shared}:one"',
+        ("tests/integration/store/test_audit_overflow.py::test_two_installations_share_a_redis",),
+    ),
+    Guard(
+        "overflow-of-its-tenants",
+        "what the release before has left is brought only into the database of its tenants",
+        "gateway/store/audit_overflow.py",
+        "ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}",
+        "ours = entries",
+        ("tests/integration/store/test_audit_overflow.py::test_what_the_release_before_has_left_is_brought_back",),
     ),
     Guard(
         "log-signature",
@@ -1421,6 +1438,30 @@ WHO_IS_TOLD = (
 )
 
 SLOW_CLIENTS = (
+    Guard(
+        "cors-named-origins",
+        "a browser lets pages read answers only where the operator has named their origin",
+        "gateway/web/edge.py",
+        "page = seen.origin if seen.origin is not None and self._origins.names(seen.origin) else None",
+        "page = seen.origin",
+        ("tests/behaviour/protocol/test_pages.py::test_other_pages_are_told_nothing",),
+    ),
+    Guard(
+        "charsets-only",
+        "an upstream cannot choose a codec whose time grows with the square of the text",
+        "gateway/handlers/charsets.py",
+        "return name if _KNOWN.fullmatch(name) else None",
+        "return name",
+        ("tests/unit/handlers/test_charsets.py::test_a_codec_that_is_no_charset_is_not_used",),
+    ),
+    Guard(
+        "cli-one-segment",
+        "a name given to the command line leads nowhere up the path, such as to the tenant that is deleted",
+        "gateway/cli/places.py",
+        "if name in _NO_SEGMENTS:",
+        "if False:",
+        ("tests/unit/cli/test_rest.py::test_a_name_that_would_lead_up_the_path_is_sent_nowhere",),
+    ),
     Guard(
         "header-deadline",
         "a connection that shows no header in time is closed",

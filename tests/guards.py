@@ -59,7 +59,7 @@ class Copy:
             "no:cacheprovider",
         ]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GATEWAY_", "PYTEST_"))}
-        variables = {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "" if keeps_bytecode else "1"}
+        variables = {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "" if keeps_bytecode else "never"}
         try:
             done = subprocess.run(
                 [*command, "-p", "no:cacheprovider", *tests],

@@ -2,9 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -12,8 +12,13 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from gateway.app import sockets
-from gateway.app.sockets import Socket
+from gateway.app.sockets import HEADER_S, STALL_BYTES, STALL_S, Socket
+from tests.support.serving import Server
+from tests.support.timers import TimedLoop, Timers
 
+KEEP_ALIVE_S = 60
+DRIP_S = 0.02
+"""The pace of a client that drips: far below what the server has patience for."""
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -23,28 +28,36 @@ class _Impatient(Socket):
     stall_s = 0.3
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.answering = asyncio.Event()
+def _timed(timers: Timers, slow: list[asyncio.Transport] | None = None) -> type[Socket]:
+    """A connection with the patience of production, on these timers; it names itself when its reader is slow."""
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
+    class Timed(Socket):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self.loop = cast("asyncio.AbstractEventLoop", TimedLoop(self.loop, timers))
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.answering.set()
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            if slow is not None:
+                slow[:] = [self.transport]
+
+    return Timed
+
+
+@pytest.fixture
+async def timers() -> Timers:
+    """Timers that stand still."""
+    return Timers()
 
 
 @asynccontextmanager
-async def _serving(app: Answer, *, keep_alive_s: int = 60) -> AsyncGenerator[int]:
-    """A server with little patience; the port."""
+async def _serving(app: Answer, *, http: type[Socket] = _Impatient) -> AsyncGenerator[int]:
+    """A server, with little patience unless another kind of connection is given; the port."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        app, http=_Impatient, lifespan="off", access_log=False, log_config=None, timeout_keep_alive=keep_alive_s
+        app, http=http, lifespan="off", access_log=False, log_config=None, timeout_keep_alive=KEEP_ALIVE_S
     )
-    server = _Server(config)
+    server = Server(config)
     async with anyio.create_task_group() as group:
         group.start_soon(server.serve, [listener])
         try:
@@ -110,7 +123,7 @@ async def test_dripping_does_not_buy_time() -> None:
         async def drip() -> None:
             for byte in b"GET / HTTP/1.1\r\nhost: " + b"x" * 10_000:
                 writer.write(bytes([byte]))
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(DRIP_S)
 
         dripping = asyncio.create_task(drip())
         assert await _until_closed(reader) == b""
@@ -128,7 +141,7 @@ async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
         async def drip() -> None:
             while True:
                 writer.write(b"x")
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(DRIP_S)
 
         dripping = asyncio.create_task(drip())
         assert await _until_closed(reader) == b""
@@ -136,31 +149,35 @@ async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
         writer.close()
 
 
-async def test_a_client_that_asks_again_and_again_is_served() -> None:
+async def test_a_client_that_asks_again_and_again_is_served(timers: Timers) -> None:
     """Ours: patience begins anew with each request; between them the server's own keep-alive counts."""
-    async with _serving(_ok) as port:
+    async with _serving(_ok, http=_timed(timers)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(4):
-            await asyncio.sleep(0.15)
             writer.write(ASK[:10])
-            await asyncio.sleep(0.05)
+            await timers.running(HEADER_S)
+            timers.advance(HEADER_S * 0.9)
             writer.write(ASK[10:])
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            await timers.running(KEEP_ALIVE_S)
+            timers.advance(KEEP_ALIVE_S * 0.9)
         writer.close()
 
 
-async def test_a_slow_application_is_not_a_slow_client() -> None:
+async def test_a_slow_application_is_not_a_slow_client(timers: Timers) -> None:
     """Ours: while an answer is being made nobody counts."""
-    release = asyncio.Event()
+    asked, release = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.set()
         await release.wait()
         await _ok(scope, receive, send)
 
-    async with _serving(app) as port:
+    async with _serving(app, http=_timed(timers)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(ASK)
-        await asyncio.sleep(0.8)
+        await asked.wait()
+        timers.advance(3600)
         release.set()
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         writer.close()
@@ -192,9 +209,10 @@ async def test_a_reader_that_has_stopped_is_cut_off() -> None:
         client.close()
 
 
-async def test_a_slow_reader_that_reads_is_served() -> None:
+async def test_a_slow_reader_that_reads_is_served(timers: Timers) -> None:
     """Ours: slowness alone ends nothing."""
     size = 24 * 1024 * 1024
+    slow: list[asyncio.Transport] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
@@ -202,27 +220,33 @@ async def test_a_slow_reader_that_reads_is_served() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
         await send({"type": "http.response.body", "body": b"x" * size})
 
-    async with _serving(app) as port:
+    async with _serving(app, http=_timed(timers, slow)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**17)
         writer.write(ASK)
         await reader.readuntil(b"\r\n\r\n")
+        await timers.running(STALL_S)
         left = size
-        for _ in range(16):
-            left -= len(await reader.readexactly(1024 * 1024))
-            await asyncio.sleep(0.05)
+        for _ in range(8):
+            unsent = slow[0].get_write_buffer_size()
+            while slow[0].get_write_buffer_size() > unsent - STALL_BYTES:  # what the kernel holds comes first
+                left -= len(await reader.readexactly(64 * 1024))
+            timers.advance(STALL_S)
         assert len(await reader.readexactly(left)) == left
         writer.close()
 
 
-async def test_half_open_sockets_do_not_hinder_others() -> None:
+async def test_half_open_sockets_do_not_hinder_others(timers: Timers) -> None:
     """Ours: hundreds of silent connections are closed, and whoever asks meanwhile is answered (TEN-5)."""
-    async with _serving(_ok) as port:
+    async with _serving(_ok, http=_timed(timers)) as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(ASK)
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        timers.advance(HEADER_S)
         for half, _ in silent:
             assert await _until_closed(half) == b""
+        writer.write(ASK)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         for _, end in (*silent, (reader, writer)):
             end.close()
 
@@ -253,7 +277,7 @@ async def test_the_kernel_watches_the_peer() -> None:
             seen.append(raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
 
     listener = socket.create_server(("127.0.0.1", 0))
-    server = _Server(uvicorn.Config(_ok, http=Watched, lifespan="off", access_log=False, log_config=None))
+    server = Server(uvicorn.Config(_ok, http=Watched, lifespan="off", access_log=False, log_config=None))
     async with anyio.create_task_group() as group:
         group.start_soon(server.serve, [listener])
         with anyio.fail_after(10):

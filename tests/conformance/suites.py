@@ -133,19 +133,20 @@ def read_outcome(run: Run, folder: Path, scored: frozenset[str] | None) -> Outco
     """Everything that a suite wrote down; without `scored` every scenario counts."""
     statuses: Counter[str] = Counter()
     findings: list[Finding] = []
-    scenarios = 0
+    seen: set[str] = set()
     for path in sorted(folder.glob("*/checks.json")):
-        scenarios += 1
         named = _FOLDER.fullmatch(path.parent.name)
         scenario = path.parent.name if named is None else named["scenario"]
+        seen.add(scenario)
         for check in cast(list[dict[str, Any]], json.loads(path.read_text())):
             statuses[check["status"]] += 1
             if check["status"] in {"FAILURE", "WARNING"}:
                 findings.append(_finding(scenario, check))
+    findings += [_absent(scenario) for scenario in sorted((scored or frozenset()) - seen)]
     counted = [each for each in findings if scored is None or each.scenario in scored]
     return Outcome(
         run=run,
-        scenarios=scenarios,
+        scenarios=len(seen),
         passed=statuses["SUCCESS"],
         skipped=statuses["SKIPPED"],
         failures=tuple(each for each in counted if each.status == "FAILURE"),
@@ -157,6 +158,11 @@ def read_outcome(run: Run, folder: Path, scored: frozenset[str] | None) -> Outco
 def _finding(scenario: str, check: Mapping[str, Any]) -> Finding:
     reason = str(check.get("errorMessage") or check.get("details") or check.get("description"))
     return Finding(scenario=scenario, check=check["id"], status=check["status"], reason=reason[:600])
+
+
+def _absent(scenario: str) -> Finding:
+    """A scenario that counts and that the suite wrote nothing down of."""
+    return Finding(scenario=scenario, check="-", status="FAILURE", reason="it was not run")
 
 
 def _scored(packages: Path, revision: str) -> frozenset[str]:

@@ -1,12 +1,14 @@
 """How what a suite wrote down is judged."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.suites import Run, read_outcome
+from tests.conformance.report import PAGE
+from tests.conformance.suites import RUNS, Run, read_outcome
 
 RUN = Run(name="r", package="next", version="0", arguments=(), floor=2, may_warn=frozenset({"quirk"}))
 
@@ -46,6 +48,40 @@ def test_only_what_is_scored_counts(tmp_path: Path) -> None:
 
     assert outcome.shortcomings == ()
     assert [finding.scenario for finding in outcome.unscored] == ["tasks-lifecycle"]
+
+
+def test_a_scenario_that_counts_and_was_not_run_is_missed(tmp_path: Path) -> None:
+    """Ours: enough checks of other scenarios do not stand for one that is gone (SRV-5)."""
+    _write(tmp_path, "ping", "SUCCESS", "SUCCESS", "SUCCESS")
+
+    outcome = read_outcome(RUN, tmp_path, frozenset({"ping", "initialize"}))
+
+    assert list(outcome.shortcomings) == ["FAILURE initialize/-: it was not run"]
+
+
+def test_the_page_shows_these_runs_with_their_floors_and_versions() -> None:
+    """Ours: docs/conformance.md is of the suites, runs and floors that are held, of the SDK that is locked (SRV-5)."""
+    page = PAGE.read_text()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| 0.")
+    ]
+    locked = re.search(r"^mcp==(\S+)", (PAGE.parents[1] / "requirements.txt").read_text(), re.MULTILINE)
+
+    assert [(row[0], row[1], row[4]) for row in rows] == [
+        (run.version, f"{run.name} (`{' '.join(run.arguments)}`)", str(run.floor)) for run in RUNS
+    ]
+    assert all(int(passed) >= int(floor) for _, _, _, passed, floor, *_ in rows)
+    assert {(failed, warned) for _, _, _, _, _, failed, warned, *_ in rows} == {("0", "0")}
+    assert locked is not None
+    assert f"{locked[1]}." in " ".join(page.split()).partition("`mcp` ")[2][:20]
+
+
+def test_each_run_takes_the_version_that_is_locked() -> None:
+    """Ours: the table's versions are those that npm is told to fetch (SRV-5)."""
+    for run in RUNS:
+        folder = Path(__file__).with_name("packages") / run.package
+        asked = json.loads((folder / "package.json").read_text())["dependencies"]
+        assert asked == {"@modelcontextprotocol/conformance": run.version}
 
 
 def test_nothing_written_is_not_good_enough(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import httpx2
 
 from tests.support.gateway import ACCEPT
 from tests.support.replicas import Replica, Replicas
+from tests.support.serving import NO_TLS
 
 PATIENCE_S = 20.0
 
@@ -154,6 +155,7 @@ class Wire:
                 base_url=at.gateway.url,
                 headers={"authorization": f"Bearer {self.key}"},
                 timeout=PATIENCE_S,
+                verify=NO_TLS,
                 trust_env=False,
             )
         return made

@@ -1,9 +1,8 @@
 """A whole gateway for tests: the real application on a real uvicorn over a real socket, with real servers behind it."""
 
-import asyncio
 import socket
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from gateway.app.keys import Keys
 from gateway.app.readiness import Readiness
 from gateway.app.sockets import Socket
 from gateway.settings import Settings
+from tests.support.serving import NO_TLS, Server, clients_of
 
 OPERATOR_KEY = "operator-key-of-the-tests-0123456789"
 SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
@@ -70,7 +70,7 @@ class RunningGateway:
         """The SDK's own client at the tenant's URL."""
         headers = {"authorization": f"Bearer {key}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=30, verify=NO_TLS, trust_env=False) as http,
             Client(streamable_http_client(f"{self.url}/t/{slug}/mcp", http_client=http), mode=mode, **more) as client,
         ):
             yield client
@@ -113,7 +113,7 @@ async def running_gateway(
     keys = Keys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
     readiness = Readiness()
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
-    server = _Server(
+    server = Server(
         uvicorn.Config(app, http=Socket, lifespan="off", access_log=False, log_config=None, proxy_headers=False)
     )
     url = f"http://127.0.0.1:{port}"
@@ -122,29 +122,7 @@ async def running_gateway(
         try:
             with anyio.fail_after(30):
                 await server.answering.wait()
-            bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
-            async with (
-                httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, timeout=60, trust_env=False) as admin,
-                httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
-            ):
+            async with clients_of(url, OPERATOR_KEY) as (admin, http):
                 yield RunningGateway(url, admin, http, readiness)
         finally:
             server.should_exit = True
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, and with a notice when it answers."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.answering = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave the signals to the test runner."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then tell."""
-        await super().startup(sockets)
-        self.answering.set()

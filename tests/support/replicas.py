@@ -27,6 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gateway.app.readiness import Readiness
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
+from tests.support.serving import NO_TLS, clients_of
 
 NAMES = ("a", "b")
 Mode = Literal["auto", "legacy", "2026-07-28"]
@@ -77,11 +78,7 @@ class Replica:
         with self.log.open("ab") as log:
             self._child = _launch(command, self._environment, log)
         url = await self._announced(self._child)
-        bearer = {"authorization": f"Bearer {OPERATOR_KEY}"}
-        admin = httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, timeout=60, trust_env=False)
-        http = httpx.AsyncClient(base_url=url, timeout=30, trust_env=False)
-        await self._clients.enter_async_context(admin)
-        await self._clients.enter_async_context(http)
+        admin, http = await self._clients.enter_async_context(clients_of(url, OPERATOR_KEY))
         self._gateway = RunningGateway(url, admin, http, Readiness())  # the real one is in the other process
         self.is_up = True
 
@@ -225,7 +222,7 @@ class RoundRobin(httpx2.AsyncHTTPTransport):
     """A load balancer in the client: every request goes to the next of these replicas that is up."""
 
     def __init__(self, replicas: Sequence[Replica], turns: list[tuple[str, str]]) -> None:
-        super().__init__(trust_env=False)
+        super().__init__(verify=NO_TLS, trust_env=False)
         self._replicas = replicas
         self._numbers = itertools.count()
         self._turns = turns

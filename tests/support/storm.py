@@ -34,6 +34,7 @@ from gateway.store.connect import connect_owner
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
+from tests.support.serving import NO_TLS
 
 SLUGS = ("acme", "globex", "initech", "umbrella", "hooli")
 PARTING = b'"code":"call.replica_lost"'
@@ -498,7 +499,7 @@ async def rage(storm: Storm, *, seed: int, calls: int, clients: int, make: Calla
     async def ask_on(number: int) -> None:
         random = Random(seed * 1000 + number)
         asks = Asks(storm.tenants, random)
-        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, verify=NO_TLS, trust_env=False) as http:
             while next(counter) < calls:
                 ask, way = make(asks), random.random()
                 if way < 0.2:
@@ -518,7 +519,7 @@ async def all_answered(storm: Storm, *, seed: int, clients: int) -> None:
 
     async def ask_on(number: int) -> None:
         asks = Asks(storm.tenants, Random(seed * 1000 + number))
-        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=storm.gateway.url, timeout=60, verify=NO_TLS, trust_env=False) as http:
             for _ in range(10):
                 await patient(storm, asks.next(), http)
 

@@ -130,6 +130,24 @@ async def test_every_list_has_parts(acme: RunningGateway, noun: str) -> None:
     assert len(whole) >= 3
 
 
+@pytest.mark.parametrize(
+    ("query", "pointer", "reason"),
+    [
+        ("limit=0", "?limit", "greater than or equal to 1"),
+        ("limit=201", "?limit", "less than or equal to 200"),
+        ("limit=1&limit=2", "?limit", "twice"),
+        ("cursor=x", "?cursor", "next_cursor"),
+        ("page=2", "?page", "unknown parameter; allowed: limit, cursor"),
+    ],
+)
+async def test_a_query_that_is_refused_says_where(acme: RunningGateway, query: str, pointer: str, reason: str) -> None:
+    """RFC 9457: the problem points to what is wrong (ADM-1)."""
+    answer = await acme.admin.get(f"/tenants?{query}")
+    [fault] = answer.json()["errors"]
+    assert (answer.status_code, fault["pointer"]) == (400, pointer)
+    assert reason in fault["reason"]
+
+
 async def test_a_cursor_is_good_for_its_own_list_and_tenant_only(acme: RunningGateway) -> None:
     """Ours: a cursor that was not issued for this list of this tenant is refused (RES-3)."""
     await acme.create_tenant("other")

@@ -44,6 +44,18 @@ async def test_a_name_with_a_slash_is_addressed_by_its_id(acme: RunningGateway) 
     assert (await acme.admin.delete(place)).status_code == 204
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+async def test_a_name_of_dots_leads_nowhere_else(acme: RunningGateway, name: str) -> None:
+    """RFC 3986: a client steps up the path at such a segment; whoever deletes what was made must not hit the tenant.
+
+    Ours: it is addressed by its id (PRG-3).
+    """
+    answer = await acme.admin.post(TOOLS, json=static_tool(name))
+    assert answer.headers["location"] == f"/admin/v1{TOOLS}/{answer.json()['id']}"
+    assert (await acme.http.delete(answer.headers["location"], headers=acme.admin.headers)).status_code == 204
+    assert (await acme.admin.get("/tenants/acme")).status_code == 200
+
+
 async def test_if_match_holds_for_what_a_uri_addresses(acme: RunningGateway) -> None:
     """RFC 9110: a change meant for another version is refused (ADM-1)."""
     made = await acme.admin.post("/tenants/acme/resources", json=text_resource("docs://a"))
@@ -121,6 +133,15 @@ async def test_a_trial_of_an_imported_tool_shows_its_request(acme: RunningGatewa
     assert tried["result"]["structuredContent"] == {"ok": True}
     wrong = await acme.admin.post(f"{TOOLS}/get_pet/try", json={"arguments": {"id": "x"}})
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/arguments/id")
+
+
+async def test_a_trial_of_what_is_switched_off_says_so(acme: RunningGateway, upstream: RecordingUpstream) -> None:
+    """Ours: also of an imported tool, which a person sees in the list (PRG-3)."""
+    await acme.import_document("acme", pets(upstream.url))
+    await acme.admin.patch(f"{TOOLS}/list_pets", json={"enabled": False})
+    tried = await acme.admin.post(f"{TOOLS}/list_pets/try", json={})
+    assert (tried.status_code, tried.json()["code"]) == (409, "conflict")
+    assert "enable it" in tried.json()["detail"]
 
 
 async def test_a_trial_that_would_ask_somebody_says_so(acme: RunningGateway) -> None:

@@ -11,8 +11,9 @@ import jsonschema_rs
 import pytest
 from mcp import Client
 
+from tests.support.pair import running_pair
 from tests.support.queries import library
-from tests.support.replicas import Mode, Replicas, running_replicas
+from tests.support.replicas import Mode, Replicas
 from tests.support.servers import TestServers
 from tests.support.specs import specs_dir
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -43,12 +44,8 @@ async def replicas(
     servers: TestServers, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Replicas]:
     """Two gateway processes over one database and one Redis."""
-    folder = tmp_path_factory.mktemp("replicas")
-    with servers.database() as database:
-        async with running_replicas(
-            database.app_url, servers.empty_redis(), folder, egress_allow=[upstream.authority]
-        ) as started:
-            yield started
+    async with running_pair(servers, upstream, tmp_path_factory.mktemp("replicas")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     BlobResourceContents,
     CallToolResult,
@@ -102,6 +103,22 @@ async def test_resources_of_every_kind_are_listed_and_read(tenant: Tenant, era: 
             assert note.text == "Note x/y"
 
     assert {seen.target for seen in tenant.upstream.seen} == {"/rows/a%20b"}
+
+
+@era
+async def test_what_the_upstream_has_not_is_not_found(tenant: Tenant, era: Mode) -> None:
+    """Ours: a template's URI that names nothing at the upstream is the protocol's unknown resource (RES-2, CAL-3)."""
+    fetched = {"kind": "http", "method": "GET", "url": f"{tenant.upstream.url}/rows/{{{{ id }}}}"}
+    await tenant.add("resource-templates", template("db://rows/{id}", fetched, mimeType="application/json"))
+    tenant.upstream.status = 404
+
+    async with tenant.replicas.client(tenant.slug, tenant.key, era) as client:
+        with pytest.raises(MCPError) as missing:
+            await client.read_resource("db://rows/8")
+
+    said = missing.value.error
+    assert said.code == (-32002 if era == "legacy" else -32602)
+    assert said.data["uri"] == "db://rows/8"
 
 
 @era

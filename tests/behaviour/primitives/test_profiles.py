@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.behaviour.primitives.conftest import Tenant
 from tests.behaviour.primitives.test_kinds import era
 from tests.support.documents import many, pets
 from tests.support.gateway import ACCEPT
-from tests.support.primitives import add_profile, static_tool, text_prompt, text_resource
+from tests.support.primitives import add_profile, static_tool, text_prompt, text_resource, tool
 from tests.support.replicas import Mode, tool_names, until
 
 
@@ -42,6 +43,34 @@ async def test_a_profile_shows_and_runs_what_it_selects(tenant: Tenant, era: Mod
         assert client.server_capabilities.resources is None
     async with tenant.replicas.client(f"{tenant.slug}/own", tenant.key, era) as client:
         assert await tool_names(client) == ["days_between", "say", "weekday_of"]
+
+
+class _Listed(msgspec.Struct):
+    """A list of tools, each as it was written."""
+
+    tools: list[msgspec.Raw]
+
+
+class _Answer(msgspec.Struct):
+    """The answer that holds it."""
+
+    result: _Listed
+
+
+async def test_the_bytes_of_a_profile_are_those_that_are_served(tenant: Tenant) -> None:
+    """Ours: what a profile says its list costs is what a client reads, numbers with an exponent included (CAP-1)."""
+    numbers = {"type": "number", "minimum": 1e-5, "maximum": 1e22, "multipleOf": 1e-7, "description": "é 1e-7"}
+    schema = {"type": "object", "properties": {"n": numbers}}
+    await tenant.add("tools", tool("counts", {"kind": "template", "text": "{{ n }}"}, schema=schema))
+    gateway = tenant.replicas.a.gateway
+
+    listed = await gateway.rpc(tenant.slug, tenant.key, "tools/list")
+    tools = msgspec.json.decode(listed.content, type=_Answer).result.tools
+    [profile] = (await gateway.admin.get(f"/tenants/{tenant.slug}/profiles")).json()["items"]
+
+    served = b'{"tools":[' + b",".join(bytes(each) for each in tools) + b"]}"
+    assert profile["tools_list_bytes"] == len(served)
+    assert b"1e-05" in served
 
 
 async def test_what_a_profile_leaves_out_is_not_there(tenant: Tenant) -> None:

@@ -26,9 +26,13 @@ async def greeting(acme: Acme) -> Acme:
     return acme
 
 
-async def _call(acme: Acme, name: str, answers: Any, **capabilities: Any) -> dict[str, Any]:
+async def _call(
+    acme: Acme, name: str, answers: Any, *, state: str | None = None, **capabilities: Any
+) -> dict[str, Any]:
     meta = {**META, CAPABILITIES: capabilities}
     params = {"name": name, "arguments": {}, "inputResponses": answers, "_meta": meta}
+    if state is not None:
+        params["requestState"] = state
     headers = {"authorization": f"Bearer {acme.key}", "accept": ACCEPT, "mcp-protocol-version": MODERN}
     headers |= {"mcp-method": "tools/call", "mcp-name": name}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -67,3 +71,17 @@ async def test_what_a_call_inside_the_call_asks_is_always_asked(greeting: Acme) 
     (key,) = answer["result"]["inputRequests"]
     again = await _call(greeting, "outer", {key: ADA}, elicitation={})
     assert again["result"]["resultType"] == "input_required"
+
+
+async def test_a_malformed_answer_uses_no_state_up(greeting: Acme) -> None:
+    """MCP: a malformed answer is an error; ours: the client may come again with a good one, and once only (SRV-1)."""
+    asked = (await _call(greeting, "greet", {}, elicitation={}))["result"]
+    state: str = asked["requestState"]
+    (key,) = asked["inputRequests"]
+
+    malformed = await _call(greeting, "greet", {key: {"action": "perhaps"}}, state=state, elicitation={})
+    good = await _call(greeting, "greet", {key: ADA}, state=state, elicitation={})
+    again = await _call(greeting, "greet", {key: ADA}, state=state, elicitation={})
+
+    assert (malformed["error"]["code"], again["error"]["code"]) == (-32602, -32602)
+    assert good["result"]["content"][0]["text"] == "Hello, Ada!"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.documents import pets
-from tests.support.replicas import Replicas, running_replicas
+from tests.support.pair import running_pair
+from tests.support.replicas import Replicas
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -38,12 +39,8 @@ async def shared_replicas(
     servers: TestServers, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Replicas]:
     """Two gateway processes over one database and one Redis, which may call the recording upstream."""
-    folder = tmp_path_factory.mktemp("replicas")
-    with servers.database() as database:
-        async with running_replicas(
-            database.app_url, servers.empty_redis(), folder, egress_allow=[upstream.authority]
-        ) as started:
-            yield started
+    async with running_pair(servers, upstream, tmp_path_factory.mktemp("replicas")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

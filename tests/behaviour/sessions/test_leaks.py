@@ -1,6 +1,5 @@
 """Whatever mix of streams, calls, questions and cancellations there was, nothing of it stays in use."""
 
-import asyncio
 import gc
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -162,9 +161,10 @@ async def _listen(house: House, client: httpx2.AsyncClient) -> None:
 async def _old(house: House, client: httpx2.AsyncClient) -> None:
     headers = {"authorization": f"Bearer {house.key}", "accept": "text/event-stream"}
     async with client.stream("GET", "/t/acme/sse", headers=headers) as response:
-        path = (await Events(response).next()).data
+        events = Events(response)
+        path = (await events.next()).data
         await client.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
-        await asyncio.sleep(30)
+        await events.rest(seconds=30)
 
 
 _VISITS = (_listen_alone, _count, _be_asked, _listen, _old)

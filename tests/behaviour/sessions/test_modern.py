@@ -247,8 +247,14 @@ async def test_leaving_is_cancelling(talk: Talk, name: str) -> None:
     await until(is_recorded)
 
 
-async def test_leaving_ends_the_upstream_call(database_url: str, redis_url: str) -> None:
-    """Ours: the connection to the upstream is given up when nobody waits for it any more (SRV-1)."""
+@pytest.mark.parametrize("accept", [ACCEPT, "application/json"])
+@pytest.mark.parametrize("meta", [{}, {"com.example/more": 1}])
+async def test_leaving_ends_the_upstream_call(
+    database_url: str, redis_url: str, accept: str, meta: dict[str, Any]
+) -> None:
+    """Ours: the connection to the upstream is given up when nobody waits for it any more, whichever way the call goes
+    and also where the client takes no stream (SRV-1).
+    """
     async with (
         patient_upstream() as upstream,
         running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as gateway,
@@ -261,8 +267,8 @@ async def test_leaving_ends_the_upstream_call(database_url: str, redis_url: str)
             sending = asyncio.create_task(
                 client.post(
                     "/t/acme/mcp",
-                    json=_body("tools/call", params, {}),
-                    headers=_headers(key, "tools/call", params),
+                    json=_body("tools/call", params, {}, **meta),
+                    headers={**_headers(key, "tools/call", params), "accept": accept},
                 )
             )
             with anyio.fail_after(10):

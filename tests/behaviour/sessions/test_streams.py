@@ -1,6 +1,7 @@
 """Streams of sessions: begun when something is said, resumed anywhere, each event once, one reader at a time."""
 
 import asyncio
+import json
 from typing import Any
 
 import anyio
@@ -187,13 +188,28 @@ async def test_the_newest_stream_is_the_one_that_is_served(talk: Talk) -> None:
             assert (await new.message())["params"] == {"uri": "note://1"}
 
 
-@pytest.mark.parametrize("place", ["x", "g/1", "g/1-1", "r123456789/1", "r123456789/1-1/3", "../g/1-1/1", "g/1-1/1/"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "x",
+        "g/1",
+        "g/1-1",
+        "r123456789/1",
+        "r123456789/1-1/3",
+        "../g/1-1/1",
+        "g/1-1/1/",
+        "g/99999999999999999999-0/1",
+        "r123456789/18446744073709551615-18446744073709551615",
+    ],
+)
 async def test_a_place_that_is_none_is_refused(talk: Talk, place: str) -> None:
-    """Ours: an event id that was never ours is no place (TEN-5)."""
+    """Ours: an event id that was never ours, or that no entry can have, is no place and no stream (TEN-5)."""
     wire = await talk.wire()
 
     async with wire.listening(talk.replicas.a, place) as events:
-        assert events.response.status_code == 400
+        refused = json.loads(await events.response.aread())
+
+    assert (events.response.status_code, refused["error"]["code"]) == (400, -32600)
 
 
 async def test_a_stream_that_never_was_ends_at_once(talk: Talk) -> None:

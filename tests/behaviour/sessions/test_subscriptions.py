@@ -150,6 +150,22 @@ async def test_a_change_that_was_missed_is_noticed_on_return(talk: Talk) -> None
     assert methods == {"notifications/tools/list_changed", "notifications/resources/list_changed"}
 
 
+async def test_no_two_events_of_a_session_have_one_id(talk: Talk) -> None:
+    """MCP: an event's id is there once in a session, also where two streams tell the same (SRV-2)."""
+    wire = await talk.wire()
+    await add(talk.gateway, talk.slug, "tools", static_tool("brand_new"))
+    named: list[str | None] = []
+
+    for replica in (talk.replicas.a, talk.replicas.b, talk.replicas.a):
+        async with wire.listening(replica) as events:
+            told = [await events.next() for _ in range(3)]
+        assert [event.data != "" for event in told] == [False, True, True]
+        named += [event.id for event in told]
+
+    assert None not in named
+    assert len(set(named)) == len(named)
+
+
 async def test_what_was_not_promised_is_not_told(talk: Talk) -> None:
     """MCP: notices only of what was declared when the session was opened (CAP-1)."""
     wire = await talk.wire()

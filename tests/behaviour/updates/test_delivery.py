@@ -2,6 +2,7 @@
 
 from tests.behaviour.updates.conftest import Era, Notes, eras
 from tests.support.events import Wire, request
+from tests.support.primitives import add, text_resource
 
 UPDATED = "notifications/resources/updated"
 
@@ -48,3 +49,15 @@ async def test_different_resources_are_told_in_their_order(notes: Notes, era: Er
         told = [await client.next() for _ in uris]
 
     assert told == [f"resources/updated {uri}" for uri in uris]
+
+
+@eras
+async def test_a_resource_in_a_templates_place_is_another_one(notes: Notes, era: Era) -> None:
+    """Ours: what is stored or deleted at a URI changes what is read there, so whoever follows is told (RES-5)."""
+    place = f"/tenants/{notes.slug}/resources"
+    told = {"resources/list_changed", "resources/updated row://7"}
+    async with notes.following(era, "row://7") as client:
+        stored = await add(notes.gateway, notes.slug, "resources", text_resource("row://7"))
+        assert {await client.next(), await client.next()} == told
+        (await notes.gateway.admin.delete(f"{place}/{stored['id']}")).raise_for_status()
+        assert {await client.next(), await client.next()} == told

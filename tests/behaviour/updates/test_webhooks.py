@@ -42,6 +42,22 @@ async def test_a_delivery_counts_once(notes: Notes) -> None:
     assert sorted(statuses) == [202] + [409] * 19
 
 
+async def test_deliveries_that_come_together_are_all_taken(notes: Notes) -> None:
+    """Ours: a system that reports many changes at once need not send them again (RES-5)."""
+    hook = await notes.webhook()
+    statuses: list[int] = []
+
+    async def deliver(number: int) -> None:
+        answer = await notes.deliver(hook, {"uri": f"row://{number}"}, delivery=f"msg_{number}")
+        statuses.append(answer.status_code)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(16):
+            tasks.start_soon(deliver, number)
+
+    assert statuses == [202] * 16
+
+
 @pytest.mark.parametrize(
     "more",
     [

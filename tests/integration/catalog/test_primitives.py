@@ -200,6 +200,7 @@ async def test_a_reference_leads_somewhere_or_is_pointed_at(changes: Changes) ->
         (_steps("list_pets", "none", "x"), ["/handler/steps/1/call", "/handler/steps/2/call"]),
         ({**pinned, "source": "zoo"}, ["/handler/source"]),
         ({**pinned, "operation": "none"}, ["/handler/operation"]),
+        ({**pinned, "arguments": {"a/b": 1}}, ["/handler/arguments/a~1b"]),
         ({"kind": "http", "method": "GET", "url": URL, "credential": "none"}, ["/handler/credential"]),
     ]
     for handler, pointers in cases:

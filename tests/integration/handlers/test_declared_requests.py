@@ -209,6 +209,22 @@ async def test_an_answer_that_cannot_be_cut_is_a_clean_error(place: Place) -> No
     assert _code(await place.house.call("points")) == HandlerFailed.code
 
 
+async def test_an_answer_without_a_body_is_not_cut(place: Place) -> None:
+    """Ours: what was done and said nothing of it is a success without content (CAL-1)."""
+    place.api.status, place.api.body = 204, b""
+    place.house.has_tool("removes", place.handler("DELETE", result={"pointer": "/items"}))
+
+    assert await place.house.call("removes") == {"content": [], "isError": False}
+
+
+async def test_json_behind_a_byte_order_mark_is_cut_too(place: Place) -> None:
+    """Ours: some servers write one."""
+    place.api.body = b'\xef\xbb\xbf{"items":[1]}'
+    place.house.has_tool("points", place.handler(result={"pointer": "/items"}))
+
+    assert (await place.house.call("points"))["structuredContent"] == [1]
+
+
 async def test_a_refusal_of_the_upstream_is_an_error_result_and_not_cut(place: Place) -> None:
     """Ours: the model reads the status and what the upstream said."""
     place.api.status, place.api.body = 422, b'{"why":"no"}'
@@ -240,14 +256,14 @@ async def _hanging() -> AsyncGenerator[tuple[Household, Loopback]]:
 async def test_a_request_that_takes_too_long_is_given_up() -> None:
     """Ours: the declared time limit ends the call (CAL-4)."""
     async with _hanging() as (house, _):
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             assert _code(await house.call("hangs")) == "upstream.timeout"
 
 
 async def test_a_cancelled_request_is_recorded_and_its_connection_closed() -> None:
     """Ours: who left is in the trail, and the upstream is left alone (CAL-4, SAF-4)."""
     async with _hanging() as (house, api):
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
                 group.start_soon(house.call, "hangs_long")
                 await api.arrived.wait()
@@ -270,6 +286,39 @@ async def test_a_resource_is_what_the_upstream_says_it_is(place: Place) -> None:
     assert [seen.target for seen in place.api.seen] == ["/pets/7"] * 3
 
 
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "zip", "nothing"])
+async def test_an_upstream_cannot_choose_a_slow_decoder(place: Place, charset: str) -> None:
+    """Ours: codecs that are no charsets are not used, so a body is never read in time that grows with its square."""
+    place.house.has_resource("pet://7", place.handler())
+    place.house.has_prompt("asks", place.handler())
+    steps = [{"http": place.http(), "as": "x"}, {"return": {"json": "{{ x }}"}}]
+    place.house.has_tool("steps", {"kind": "steps", "steps": steps})
+    place.api.content_type, place.api.body = f"text/plain; charset={charset}", b"a-9" * 3
+
+    assert (await place.house.read("pet://7")).contents[0]["text"] == "a-9" * 3
+    assert (await place.house.get("asks")).messages[0]["content"] == {"type": "text", "text": "a-9" * 3}
+    assert (await place.house.call("steps"))["structuredContent"] == "a-9" * 3
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("json", {"mimeType": "text/x-pet", "text": '{"ok":true}'}),
+        ("", {"mimeType": "text/x-pet", "text": '{"ok":true}'}),
+        ("text/plain;\tcharset=utf-8", {"mimeType": "text/plain", "text": '{"ok":true}'}),
+        ("application/yaml", {"mimeType": "application/yaml", "text": '{"ok":true}'}),
+    ],
+)
+async def test_a_type_that_is_none_leaves_that_of_the_definition(
+    place: Place, sent: str, read: Mapping[str, str]
+) -> None:
+    """Ours: an upstream that names no MIME type does not make its resource unreadable (RES-1)."""
+    place.house.has_resource("pet://7", place.handler(), mimeType="text/x-pet")
+    place.api.content_type = sent
+
+    assert (await place.house.read("pet://7")).contents[0] == {"uri": "pet://7", **read}
+
+
 @pytest.mark.parametrize(
     ("status", "error"), [(404, NotFound), (410, NotFound), (500, UpstreamError), (302, UpstreamError)]
 )
@@ -280,6 +329,16 @@ async def test_a_resource_that_the_upstream_does_not_give(place: Place, status: 
 
     with pytest.raises(error):
         await place.house.read("pet://7")
+
+
+@pytest.mark.parametrize("said", [b'["x"]', b'[{"role":"user","content":"x"}]', b'[{"role":"system"}]', b"[null]"])
+async def test_messages_of_a_wrong_shape_from_the_upstream(place: Place, said: bytes) -> None:
+    """Ours: a wrong shape is said to be one, and is no crash (CAL-4)."""
+    place.house.has_prompt("asks", place.handler())
+    place.api.body = b'{"messages":' + said + b"}"
+
+    with pytest.raises(HandlerFailed, match="a form that the protocol does not have"):
+        await place.house.get("asks")
 
 
 async def test_a_prompt_from_the_upstream(place: Place) -> None:

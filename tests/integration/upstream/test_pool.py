@@ -40,7 +40,7 @@ async def fails(
         with anyio.fail_after(20), pytest.raises(kind) as caught:
             await upstream.send(server.get(idempotent=False))
         assert server.authority not in str(caught.value)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await server.hung_up.wait()
     return caught.value
 
@@ -328,7 +328,7 @@ async def test_a_cancelled_call_closes_its_connection() -> None:
         return await hang(exchange)
 
     async with loopback(answer) as server, allowed(server) as upstream:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(upstream.send, server.get())
                 await server.arrived.wait()

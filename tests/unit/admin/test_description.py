@@ -1,15 +1,23 @@
 """The OpenAPI document of the admin API, against the table of routes and against itself."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 import orjson
 import pytest
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from gateway.admin.answers import Problem
 from gateway.admin.description import DOCUMENT, describe, statuses_of
+from gateway.admin.endpoints import Route
+from gateway.admin.glossary import OF_FIELDS, OF_MODELS
+from gateway.admin.patterns import WORDS
 from gateway.admin.routes import ENDPOINTS, ROOT
+from gateway.admin.schemas import NoBody
 from gateway.openapi.compile import ImportOptions, compile_document
 
 
@@ -40,6 +48,68 @@ def test_every_schema_is_valid_and_complete(document: dict[str, Any]) -> None:
         jsonschema_rs.Draft202012Validator(schema, offline=True)
     referred = set(re.findall(r"#/components/schemas/(\w+)", orjson.dumps(document).decode()))
     assert referred == set(components["schemas"])
+
+
+def test_every_word_of_the_document_is_explained(document: dict[str, Any]) -> None:
+    """Ours: each field, parameter, object, operation and tag says what it means (ADM-1)."""
+    for name, schema in document["components"]["schemas"].items():
+        fields = schema.get("properties", {}).items()
+        unexplained = [f"{name}.{field}" for field, described in fields if not described.get("description")]
+        assert not unexplained
+        assert schema.get("description"), name
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert all(operation["summary"] for operation in operations)
+    assert all(parameter["description"] for operation in operations for parameter in operation.get("parameters", ()))
+    assert {tag["name"] for tag in document["tags"]} == {tag for operation in operations for tag in operation["tags"]}
+
+
+def test_no_meaning_is_written_down_for_a_word_that_is_not_used() -> None:
+    """Ours: the glossary has exactly the words that models leave unexplained (ADM-1)."""
+    shown = {route.body for route in ENDPOINTS} | {model for route in ENDPOINTS for model in route.answers.values()}
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (model, "serialization") for model in {*shown, Problem} if model is not None
+    ]
+    _, collected = models_json_schema(models)
+    unexplained = {
+        (name, field)
+        for name, schema in collected["$defs"].items()
+        for field, described in schema.get("properties", {}).items()
+        if "description" not in described
+    }
+    assert set(OF_MODELS) <= unexplained
+    assert set(OF_FIELDS) == {field for name, field in unexplained if (name, field) not in OF_MODELS}
+
+
+@pytest.mark.parametrize(
+    "route", [pytest.param(route, id=route.name) for route in ENDPOINTS if route.body is not NoBody]
+)
+def test_the_example_of_a_body_is_one(route: Route, document: dict[str, Any]) -> None:
+    """Ours: what the document shows as a body can be sent (ADM-1)."""
+    shown = document["paths"][route.path][route.method.lower()]["requestBody"]["content"]["application/json"]
+    route.body.model_validate(shown["example"])
+    schema = {**shown["schema"], "components": document["components"]}
+    assert jsonschema_rs.Draft202012Validator(schema, offline=True).is_valid(shown["example"])
+
+
+def test_every_pattern_has_words(document: dict[str, Any]) -> None:
+    """Ours: a refusal says what form a text must have, not by which pattern (ADM-1)."""
+    schemas = [
+        document["components"]["schemas"][route.body.__name__] for route in ENDPOINTS if route.body is not NoBody
+    ]
+    found = set(_patterns(schemas))
+    assert found
+    assert found <= set(WORDS)
+
+
+def _patterns(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for name, value in cast("dict[str, object]", schema).items():
+            if name == "pattern" and isinstance(value, str):
+                yield value
+            yield from _patterns(value)
+    elif isinstance(schema, list):
+        for item in cast("list[object]", schema):
+            yield from _patterns(item)
 
 
 def test_every_object_that_is_read_is_closed(document: dict[str, Any]) -> None:

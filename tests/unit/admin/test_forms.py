@@ -101,6 +101,14 @@ async def test_an_import_has_one_origin(body: object) -> None:
     assert await _faults(body, SourceCreate) == {"": "needs exactly one of document, url and archive"}
 
 
+async def test_a_form_is_told_in_words() -> None:
+    """Ours: nobody has to read a pattern to mend a name."""
+    with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
+        await read_body(b'{"slug": "Acme"}', TenantCreate, workers=WORKERS)
+    with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
+        await read_body(b'{"name": "a", "scopes": []}', KeyCreate, workers=WORKERS)
+
+
 async def test_absent_and_null_differ() -> None:
     """Ours: null ends nothing by accident; an end that is null means never."""
     assert (await read_body(b'{"expires_at":null}', KeyUpdate, workers=WORKERS)).model_fields_set == {"expires_at"}

@@ -1,6 +1,8 @@
 """What is registered in Python, by whom it is seen, and that a taken name stays whose it is."""
 
+import math
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,6 +35,10 @@ async def say_async(context: Context) -> str:
 
 def say_more(context: Context, more: int) -> str:
     return f"{context.tenant} {more}"
+
+
+def say_bit_by_bit(context: Context) -> Iterator[str]:
+    yield context.tenant
 
 
 def suggest(_: Completing) -> list[str]:
@@ -115,6 +121,12 @@ def test_code_is_moderate_until_it_is_declared_otherwise() -> None:
         (_tool(safety="harmless"), DefinitionInvalid, "safety"),
         (_tool(tenants="acme"), DefinitionInvalid, "tenants"),
         (_tool(tenants=["Not A Slug"]), DefinitionInvalid, "tenants"),
+        (_tool(tenants=5), DefinitionInvalid, "tenants"),
+        (_tool(tenants=[5]), DefinitionInvalid, "tenants"),
+        (_tool(timeout_s=0), HandlerInvalid, "timeout_s"),
+        (_tool(timeout_s=math.nan), HandlerInvalid, "timeout_s"),
+        (_tool(timeout_s="soon"), HandlerInvalid, "timeout_s"),
+        (_tool(handler=say_bit_by_bit), HandlerInvalid, "generator"),
         (
             ExtraTool(definition=ToolDefinition(name="x", description="x", input_schema={}), handler=say),
             ToolValidationError,

@@ -90,6 +90,16 @@ def test_help_names_every_command_and_exit_code() -> None:
         assert word in shown.output
 
 
+def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
+    """Ours: what a command does can be read where the commands are listed."""
+    for name in _GROUPS:
+        shown = CliRunner().invoke(gateway, [name, "--help"], prog_name="gateway")
+
+        commands = shown.output.partition("Commands:")[2]
+        assert commands.count("\n") >= 2
+        assert "..." not in commands
+
+
 def test_a_mistyped_command_is_wrong_usage_with_a_suggestion() -> None:
     """Ours: a near miss is named."""
     shown = CliRunner().invoke(gateway, ["tennant"], prog_name="gateway")

@@ -50,8 +50,12 @@ def test_a_mark_inside_a_text_ends_no_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
-        ("", "file.yaml", "declares nothing"),
-        ("[]", "file.json", "is no object"),
+        ("", "file.yaml", "is empty"),
+        (" \n", "file.json", "is empty"),
+        ("# nothing\n", "file.yaml", "declares nothing"),
+        ("[]", "file.json", "declares nothing"),
+        ("null", "file.json", "is no object"),
+        ('{"a": 1, "a": 2}', "file.json", "the key 'a' is there twice"),
         ("- a\n", "file.yaml", "is no object"),
         ("a: 1\n---\n- b\n", "file.yaml", "document 2 is no object"),
         ('{"a": NaN}', "file.json", "NaN is no JSON"),

@@ -36,6 +36,8 @@ def test_a_tool_is_found_on_whichever_page_it_is() -> None:
         assert endpoint.find("b") == {"name": "b"}
         with pytest.raises(Failure, match="no tool 'c'") as caught:
             endpoint.find("c")
+        with pytest.raises(Failure, match="did you mean 'b'"):
+            endpoint.find("bb")
     assert caught.value.exit_code is Exit.NOT_FOUND
 
 

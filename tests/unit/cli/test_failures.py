@@ -22,6 +22,23 @@ def test_a_failure_is_one_line_and_one_for_each_fault(capsys: pytest.CaptureFixt
     ]
 
 
+def test_what_the_line_says_already_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: one fault is one line; several are listed, also the one that the line begins with."""
+    first, second = Fault(pointer="/slug", reason="required"), Fault(pointer="/x", reason="unknown field")
+
+    Failure("the body at /slug: required", faults=[first]).show()
+    Failure("broken at line 2, column 1: odd", faults=[Fault(pointer="", reason="odd", line=2, column=1)]).show()
+    Failure("the body at /slug: required (and 1 more)", faults=[first, second]).show()
+
+    assert capsys.readouterr().err.splitlines() == [
+        "gateway: the body at /slug: required",
+        "gateway: broken at line 2, column 1: odd",
+        "gateway: the body at /slug: required (and 1 more)",
+        "  /slug: required",
+        "  /x: unknown field",
+    ]
+
+
 def test_a_broken_setting_is_wrong_usage_and_a_broken_server_a_failure() -> None:
     """Ours: starting with a broken setting has its own exit code."""
     assert failure_of(BrokenSetting("x")).exit_code is Exit.USAGE

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
+from gateway.cli.places import mcp_url
 from gateway.cli.rest import Admin, path_of
 
 _URL = "http://127.0.0.1:8080"
@@ -60,6 +61,16 @@ def test_the_credential_is_sent_and_the_environment_ignored(monkeypatch: pytest.
 def test_a_name_is_one_segment_of_the_path_whatever_it_holds() -> None:
     """Ours: a name from a document or a person cannot reach another route."""
     assert path_of("tenants", "a/../b?c#d") == "/tenants/a%2F..%2Fb%3Fc%23d"
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_would_lead_up_the_path_is_sent_nowhere(name: str) -> None:
+    """RFC 3986: dots are steps of a path, also percent-encoded; `tool delete ..` would delete the tenant."""
+    with pytest.raises(Failure, match="names nothing") as refused:
+        path_of("tenants", "acme", "tools", name)
+    assert refused.value.exit_code is Exit.USAGE
+    with pytest.raises(Failure, match="names nothing"):
+        mcp_url(_URL, name)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +128,28 @@ def test_a_gateway_that_is_not_there_is_named() -> None:
     with _admin(refuse) as admin, pytest.raises(Failure, match=_URL) as caught:
         admin.get("/x")
     assert caught.value.exit_code is Exit.UNREACHABLE
+    assert "gateway serve" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("code", "following"), [("auth.unauthenticated", "--key"), ("upstream.egress_denied", "GATEWAY_EGRESS_ALLOW")]
+)
+def test_a_refusal_says_what_to_try_next(code: str, following: str) -> None:
+    """Ours: where a person can mend it, the message says how."""
+    with (
+        _admin(lambda _: httpx.Response(422, json={"detail": "no", "code": code})) as admin,
+        pytest.raises(Failure, match=following),
+    ):
+        admin.get("/x")
+
+
+def test_json_that_is_no_object_is_not_taken_for_an_empty_answer() -> None:
+    """Ours: another program behind the URL is said to be one, instead of showing an empty table."""
+    with (
+        _admin(lambda _: httpx.Response(200, json=[1, 2])) as admin,
+        pytest.raises(Failure, match="is it a gateway"),
+    ):
+        list(admin.pages("/tenants"))
 
 
 @pytest.mark.parametrize("status", [200, 500])

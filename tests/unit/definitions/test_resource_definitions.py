@@ -81,6 +81,8 @@ def test_what_is_no_absolute_uri_is_refused(uri: object) -> None:
         (resource(name=""), "/name"),
         (resource(mimeType="text"), "/mimeType"),
         (resource(mimeType="text/plain\r\nX: y"), "/mimeType"),
+        (resource(mimeType="text/plain;\r\nX: y"), "/mimeType"),
+        (resource(mimeType="text/plain;\u2003x=y"), "/mimeType"),
         (resource(size=-1), "/size"),
         (resource(size=1.5), "/size"),
         (resource(size=True), "/size"),

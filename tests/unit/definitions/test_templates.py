@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.definitions.liquid.filters import FILTERS
 from gateway.definitions.templates import Condition, Template, Tree, render_tree
 from gateway.errors import BadInput, TemplateFailed, TemplateInvalid
 
@@ -23,6 +24,7 @@ SHOP: dict[str, Any] = {
     "user": {"name": {"first": "Bo"}, "size": 7, "tags": ["t"], "a b": "c"},
     "key": "name",
     "html": "<a href='x'>&\"</a>",
+    "vast": [10**30],
 }
 
 
@@ -124,6 +126,9 @@ def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
         ("'a+b%26' | url_decode", "a b&"),
         ("'héé' | base64_encode | base64_decode", "héé"),
         ("list | json", '["b","a","c"]'),
+        ("list | slice: 1 | json", '["a"]'),
+        ("'' | split: ',' | slice: 0, 2 | json", "[]"),
+        ("vast | json", f"[{10**30}]"),
         ("empty | json", '""'),
         ("nil | json", "null"),
         ("missing | default: 'd'", "d"),
@@ -250,12 +255,17 @@ def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> N
         "{{ broken | url_encode }}",
         "{{ broken | json }}",
         "{{ strange }}",
+        "{{ vaster | plus: 1 }}",
+        "{{ list | slice: vaster }}",
+        "{% for n in (vaster..vaster) %}{% endfor %}",
+        "{{ far | round }}",
     ],
 )
 def test_a_value_that_cannot_be_used_fails_the_call(source: str) -> None:
     """Ours: a clean failure, never an exception of Python's."""
     with pytest.raises(TemplateFailed):
-        Template.parse(source).render(SHOP | {"broken": "\ud800", "strange": object()})
+        odd = {"broken": "\ud800", "strange": object(), "vaster": 10**400, "far": 1e300}
+        Template.parse(source).render(SHOP | odd)
 
 
 def test_what_is_filled_in_can_be_escaped_and_the_text_around_it_is_not() -> None:
@@ -361,6 +371,19 @@ TREES = st.recursive(
 )
 
 
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(10**300, 10**320)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["\ud800", "%ff", "1e400", "٣", "1_0", "-0"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=8,
+)
+
+
 def structure(value: object) -> object:
     """The value with its leaves taken out."""
     if isinstance(value, dict):
@@ -385,3 +408,11 @@ def test_any_text_is_read_or_refused(source: str, x: object) -> None:
     """Ours: no input ends in anything but text or an error of ours."""
     with contextlib.suppress(TemplateInvalid, TemplateFailed):
         Template.parse(source).render({"x": x})
+
+
+@given(st.sampled_from(sorted(FILTERS)), ODD, ODD, ODD)
+def test_any_filter_takes_any_value_or_refuses_it(name: str, x: object, y: object, z: object) -> None:
+    """Ours: no value ends in anything but text or an error of ours, numbers of any size included."""
+    for arguments in ("", ": y", ": y, z"):
+        with contextlib.suppress(TemplateInvalid, TemplateFailed):
+            Template.parse(f"{{{{ x | {name}{arguments} }}}}").render({"x": x, "y": y, "z": z})

@@ -1,6 +1,7 @@
 """Whether a tool definition is held to its contract, and listed as it was given."""
 
 import json
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -206,6 +207,41 @@ def test_every_fault_is_told_at_once_up_to_twenty() -> None:
 
     assert len(error.faults) == 20
     assert "and 19 more" in error.message
+
+
+def test_a_refusal_is_short_and_printable_whatever_was_sent() -> None:
+    """Ours: a hostile name buys neither a huge answer nor a line on somebody's terminal."""
+    error = refusal(tool(**{"\x1b[2J\n" + "x" * 100_000: 1}))
+
+    assert len(error.message) < 500
+    assert error.message.isprintable()
+    assert len(error.faults[0].pointer) <= 1_000
+    assert refusal(tool(_meta={"gateway/x": 1})).message.startswith("_meta.gateway/x: ")
+
+
+class Word(str):
+    """A word of a schema that calls itself otherwise, as members of enumerations do."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """What it calls itself."""
+        return "Word.OBJECT"
+
+
+class Most(IntEnum):
+    """A number of a schema, as code may write it."""
+
+    FEW = 3
+
+
+def test_members_of_enumerations_are_what_they_stand_for() -> None:
+    """Ours: Python code may write either."""
+    written: dict[str, Any] = {"type": Word("object"), "properties": {}, "maxProperties": Most.FEW}
+    listed = validate_tool_definition(tool(inputSchema=written))
+
+    assert json.dumps(listed.to_wire()["inputSchema"]) == '{"type": "object", "properties": {}, "maxProperties": 3}'
+    assert type(listed.input_schema["type"]) is str
 
 
 def test_tuples_count_as_lists() -> None:

@@ -1,6 +1,10 @@
 """Whether the registry of definitions is a pure store that keeps its promises."""
 
-from typing import Any
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from types import MappingProxyType
+from typing import Any, cast
 
 import pytest
 
@@ -35,7 +39,9 @@ def test_what_is_not_there_is_none() -> None:
     registry = ToolRegistry()
 
     assert registry.get_by_name("x") is None
+    assert registry.get_by_name(cast("str", ["x"])) is None
     assert registry.handler_of("x") is None
+    assert registry.handler_of(cast("str", {})) is None
     assert registry.get_all() == ()
     assert registry.to_mcp_tools() == []
 
@@ -70,3 +76,42 @@ def test_a_definition_made_by_hand_is_checked_too() -> None:
     with pytest.raises(ToolValidationError):
         registry.register(ToolDefinition(name="", description="x", input_schema={}))
     assert len(registry) == 0
+
+
+def test_of_threads_that_want_one_name_exactly_one_has_it() -> None:
+    """Ours: concurrent registrations of one name have one winner, whose tool stays (PRG-4)."""
+    registry = ToolRegistry()
+    start = Barrier(8)
+
+    def register(number: int) -> bool:
+        start.wait()
+        won = False
+        for _ in range(20):
+            try:
+                registry.register(raw("a"), number)
+            except DuplicateToolError:
+                continue
+            won = True
+        return won
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            won = list(threads.map(register, range(8)))
+    finally:
+        sys.setswitchinterval(usual)
+
+    assert won.count(True) == 1
+    assert registry.handler_of("a") == won.index(True)
+
+
+def test_a_definition_of_read_only_mappings_is_taken() -> None:
+    """Ours: what the types allow is what can be registered, and what is listed is plain JSON (TDF-3)."""
+    registry = ToolRegistry()
+    schema = MappingProxyType({"type": "object", "properties": MappingProxyType({"n": {"type": "integer"}})})
+    registry.register(ToolDefinition(name="a", description="Does a.", input_schema=schema))
+    registry.register({**raw("b"), "inputSchema": schema})
+
+    plain = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert [tool["inputSchema"] for tool in registry.to_mcp_tools()] == [plain, plain]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.definitions.uri_templates import UriTemplate, could_both_match
+from gateway.definitions.uri_templates import UriTemplate
 from gateway.errors import ResourceValidationError
 
 
@@ -119,19 +119,6 @@ def test_matching_is_linear_in_the_uri() -> None:
 
     assert template.match("n:" + "/a" * 3000) is None
     assert template.match("n:" + "/," * 3000) is None
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "could"),
-    [
-        ("n://a/{x}", "n://b/{x}", False),
-        ("n://a/{x}", "n://a/{y}/z", True),
-        ("n://{x}", "n://a/{y}", True),
-    ],
-)
-def test_templates_that_begin_differently_never_meet(first: str, second: str, could: bool) -> None:
-    """Ours: a cheap look that is sure when it says no."""
-    assert could_both_match(UriTemplate.parse(first), UriTemplate.parse(second)) is could
 
 
 TEXTS = st.text(

@@ -124,6 +124,10 @@ _WRONG: Sequence[Callable[[Context], object]] = (
     lambda context: "x" * (11 * 1024 * 1024),
     lambda context: Contents(contents=({"text": "a", "blob": "AA=="},)),
     lambda context: Contents(contents=cast("Any", 5)),
+    lambda context: Contents(contents=cast("Any", ("text",))),
+    lambda context: Messages(messages=cast("Any", ("text",))),
+    lambda context: Messages(messages=(), description=cast("Any", 5)),
+    lambda context: Messages(messages=(), description="\ud800"),
     lambda context: Messages(messages=({"role": "system", "content": {"type": "text", "text": ""}},)),
     lambda context: Messages(messages=({"role": "user"},)),
 )
@@ -165,7 +169,7 @@ async def test_a_cancelled_reading_is_recorded(house: Household, family: Family)
     name = "note://x" if family is Family.RESOURCE else "prompt"
     house.has_code(family, name, hangs)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(house.read if family is Family.RESOURCE else house.get, name)
             await started.wait()
@@ -236,7 +240,7 @@ async def test_a_completion_that_hangs_is_stopped(house: Household) -> None:
         Family.PROMPT, "prompt", lambda context: "x", timeout_s=0.01, complete=hangs, arguments=[{"name": "a"}]
     )
 
-    with anyio.fail_after(5), pytest.raises(HandlerFailed):
+    with anyio.fail_after(30), pytest.raises(HandlerFailed):
         await house.complete("prompt", "a", "")
     assert house.desk.lines == ["complete prompt call call.handler_failed"]
 
@@ -253,4 +257,18 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
     )
 
     with pytest.raises(GatewayError, match="no list of values"):
+        await house.complete("prompt", "a", "")
+
+
+@pytest.mark.parametrize(
+    "returned", [Completions(values=cast("Any", (1,))), Completions(values=("a",), total=cast("Any", "many"))]
+)
+async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, returned: Completions) -> None:
+    """Ours: what is no text, and no number of them, is said to be a wrong shape (CAL-4)."""
+    arguments = [{"name": "a"}]
+    house.has_code(
+        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(returned)), arguments=arguments
+    )
+
+    with pytest.raises(HandlerFailed, match="a form that the protocol does not have"):
         await house.complete("prompt", "a", "")

@@ -100,6 +100,23 @@ async def test_a_template_that_comes_to_a_limit_is_a_clean_error(house: Househol
         await read
 
 
+async def test_the_text_of_a_block_is_text_whatever_fills_it(house: Household) -> None:
+    """Ours: a place that is all of a text keeps its type in JSON, but what a client reads is text (CAL-1, PRM-2)."""
+    block = {"type": "text", "text": "{{ n }}"}
+    embedded = {"type": "resource", "resource": {"uri": "note://n", "mimeType": "text/plain", "text": "{{ n }}"}}
+    house.has_tool("tells", {"kind": "template", "content": [block, embedded]})
+    contents = [{"mimeType": "text/plain", "text": "{{ arguments }}"}]
+    house.has_template("note://{id}", {"kind": "template", "contents": contents})
+    house.has_prompt("asks", {"kind": "template", "messages": [{"role": "user", "content": block}]}, "n")
+
+    for value, said in ((5, "5"), (True, "true"), (None, ""), ([1], "[1]"), ({"a": 1.5}, '{"a":1.5}'), ("x", "x")):
+        told, inner = (await house.call("tells", {"n": value}))["content"]
+        assert (told["text"], inner["resource"]["text"]) == (said, said)
+    assert (await house.read("note://7")).contents[0]["text"] == '{"id":"7"}'
+    [message] = (await house.get("asks", {})).messages
+    assert message["content"] == {"type": "text", "text": ""}
+
+
 async def test_a_filled_tree_of_a_wrong_shape_is_a_clean_error(house: Household) -> None:
     """Ours: what a template makes is held to the protocol after it is made (CAL-4)."""
     house.has_prompt("odd", {"kind": "template", "messages": [{**SAID, "role": "{{ name }}"}]}, "name")
@@ -214,7 +231,7 @@ async def test_steps_are_cancelled_where_they_are(house: Household) -> None:
 
     house.has_tool("sleeps", _steps({"log": "here"}, {"sleep": 30}))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(house.call, "sleeps", None, Leaving())
             await started.wait()

@@ -212,16 +212,35 @@ async def test_a_remembered_answer_ends(keys: Keys, credentials: Credentials, mo
     keys.stored.clear()
     await credentials.authenticate(f"Bearer {minted.text}")
 
-    _pass_time(monkeypatch, 5.1)
+    _pass_time(monkeypatch, 3.1)
 
     with pytest.raises(Unauthenticated):
         await credentials.authenticate(f"Bearer {minted.text}")
 
 
+async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what a slow database says of a key may be out of date when it is heard (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
+            found = await keys.find(key)
+            _pass_time(monkeypatch, 3.1)
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    await slow.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+
+    with pytest.raises(Unauthenticated):
+        await slow.authenticate(f"Bearer {minted.text}")
+
+
 async def test_an_answer_is_not_remembered_beyond_the_keys_end(
     keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: a key that expires in two seconds is not good for five."""
+    """Ours: a key that expires in two seconds is not good for three."""
     minted = mint_key()
     keys.add(minted, expires_at=datetime.now(UTC) + timedelta(seconds=2))
     await credentials.authenticate(f"Bearer {minted.text}")

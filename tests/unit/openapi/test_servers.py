@@ -150,7 +150,7 @@ def test_paths_are_encoded_once(path: str, encoded: str, query: str) -> None:
     assert target(operation({}, path=path)) == (SERVER, encoded, query)
 
 
-@pytest.mark.parametrize("path", ["x", "/a/../b", "/a/%2e./b", "/x?q={id}"])
+@pytest.mark.parametrize("path", ["x", "/a/../b", "/a/%2e./b", "/x?q=a:{id}"])
 def test_a_path_that_cannot_be_sent_skips_its_operations(path: str) -> None:
     """Ours: nothing climbs out of its server, nothing is sent with an open placeholder."""
     assert fate(operation({}, path=path)).status is Status.SKIPPED

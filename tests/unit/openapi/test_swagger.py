@@ -32,10 +32,12 @@ def parameter(**node: Any) -> dict[str, Any]:
         ({"schemes": ["http", "https"], "basePath": "/v1/"}, "https://api.example.com", "/v1/x"),
         ({"schemes": ["http"], "basePath": "v1"}, "http://api.example.com", "/v1/x"),
         ({"host": "h:81", "schemes": ["http"]}, "http://h:81", "/x"),
+        ({"host": "http://h:81/"}, "http://h:81", "/x"),
+        ({"host": "http://h/base", "basePath": "v1", "schemes": ["https"]}, "https://h", "/base/v1/x"),
     ],
 )
 def test_host_path_and_schemes_make_the_server(more: dict[str, Any], origin: str, path: str) -> None:
-    """Swagger 2.0: https where there is a choice."""
+    """Swagger 2.0: https where there is a choice; a host that is written as a URL is understood."""
     plan = only({**swagger({}), **more}).plan
 
     assert (plan.origin, plan.path) == (origin, path)

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from gateway.domain.policy import Safety
-from tests.support.openapi import compile_it, definition_of, document, only, operation
+from tests.support.openapi import compile_it, definition_of, document, fate, only, operation
 
 
 def described(**node: Any) -> str:
@@ -109,3 +109,10 @@ def test_json_is_asked_for_where_there_is_any(types: list[str], accept: str) -> 
     answers: dict[str, Any] = {"200": {"content": declared}, "400": {"content": {"text/html": {}}}}
 
     assert only(operation({"responses": answers})).plan.accept == accept
+
+
+def test_a_method_that_cannot_be_sent_as_it_is_written_is_told() -> None:
+    """OpenAPI 3.2: methods are sent as the document spells them; ours go out in capitals, and the report says so."""
+    for method, reasons in (("COPY", ()), ("Copy", ("its method is sent in capitals",))):
+        written = document({"/x": {"additionalOperations": {method: {"operationId": "op"}}}}, version="3.2.0")
+        assert fate(written).reasons == reasons

@@ -1,8 +1,8 @@
-"""Which of two media types a client would rather have."""
+"""Which media types a client takes, and which of two it would rather have."""
 
 import pytest
 
-from gateway.protocol.wire import prefers
+from gateway.protocol.wire import accepts, prefers
 
 STREAM, JSON = "text/event-stream", "application/json"
 
@@ -33,3 +33,24 @@ def test_weight_counts_first_and_then_what_is_named_first(accept: str, expected:
 def test_without_a_wish_nothing_is_preferred() -> None:
     """RFC 9110 §12.5.1: without an Accept header anything will do."""
     assert not prefers({"type": "http", "headers": []}, STREAM, to=JSON)
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("application/json, text/event-stream", True),
+        ("*/*", True),
+        ("application/*", True),
+        ("text/*", False),
+        ("", False),
+        ("application/json;q=0, text/event-stream", False),
+        ("application/json;q=0.0, */*", False),
+        ("application/*;q=0, application/json", True),
+        ("*/*;q=0", False),
+        ("*/*;q=0.1", True),
+        ("application/json;q=high", True),
+    ],
+)
+def test_a_weight_of_nothing_is_a_refusal(accept: str, expected: bool) -> None:
+    """RFC 9110 §12.5.1: the most exact name counts, and a weight of 0 means that it is not taken."""
+    assert accepts({"type": "http", "headers": [(b"accept", accept.encode())]}, JSON) is expected

@@ -30,7 +30,7 @@ class _Kept:
 
 
 def _turn(request: bytes = b"1", session: str = "s", tenant: TenantId = ACME) -> Turn:
-    return Turn(TurnId(tenant, session, request))
+    return Turn(TurnId(tenant, session, request), "correlation-1")
 
 
 async def _done() -> bytes:
@@ -65,6 +65,7 @@ async def test_a_cancelled_turn_has_an_answer_that_says_so(how: str) -> None:
 
     assert b'"id":1' in answers[0]
     assert b'"code":-32800' in answers[0]
+    assert b'"correlation_id":"correlation-1"' in answers[0]
 
 
 async def _forever() -> bytes:

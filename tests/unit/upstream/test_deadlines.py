@@ -27,7 +27,7 @@ async def test_a_call_past_its_deadline_ends_and_its_task_lives_on() -> None:
     """Ours: a timeout is an answer of the call, not a cancellation of its caller."""
     deadlines = Deadlines(0.005)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         assert await hang(deadlines, first_s=0.01) == "expired"
         assert await hang(deadlines, first_s=60, total_s=0.01) == "expired"
         await anyio.lowlevel.checkpoint()
@@ -46,7 +46,7 @@ async def test_a_cancelled_call_stays_cancelled_even_when_it_expires_as_well() -
     watch.expire()
     task.cancel()
 
-    with anyio.fail_after(5), pytest.raises(asyncio.CancelledError):
+    with anyio.fail_after(30), pytest.raises(asyncio.CancelledError):
         await task
 
 
@@ -54,7 +54,7 @@ async def test_the_timer_rests_while_nothing_runs() -> None:
     """Ours: an idle gateway is not woken."""
     deadlines = Deadlines(0.001)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         await hang(deadlines, first_s=0.002)
         while deadlines._timer is not None:  # pyright: ignore[reportPrivateUsage]  # the only way to see it rest
             await anyio.lowlevel.checkpoint()

@@ -38,7 +38,7 @@ async def test_so_many_are_let_in_and_the_next_waits_its_turn() -> None:
         await anyio.lowlevel.checkpoint()
         lane.leave()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for number in range(5):
                 group.start_soon(call, number)
@@ -53,7 +53,7 @@ async def test_waiting_is_bounded_in_number_and_time() -> None:
     """Ours: a slow upstream queues no one for ever; the refusal says when to try again."""
     lane = Lane(Rules(at_once=1, waiting=1, wait_s=0.02))
     assert lane.admit()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
 
             async def wait_in_vain() -> None:
@@ -130,7 +130,7 @@ async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
             await lane.wait(_loop())
         told.append(caught.value.retry_after_s)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             await anyio.wait_all_tasks_blocked()

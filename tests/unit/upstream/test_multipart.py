@@ -260,3 +260,43 @@ def _parsed(body: bytes, content_type: str) -> dict[bytes, bytes]:
     headers = {"Content-Type": content_type.encode(), "Content-Length": str(len(body)).encode()}
     parse_form(headers, Stream(), on_field, on_file)
     return found
+
+
+def test_parts_may_be_made_of_parts() -> None:
+    """OpenAPI 3.2: nested `encoding`, by name and by position; each body has a boundary of its own."""
+    outer = FieldPlan(name="a", media_type="multipart/mixed")
+    inner = (
+        FieldPlan(name="a\x1f", media_type="text/html"),
+        FieldPlan(name="a\x1f", media_type="application/x-www-form-urlencoded"),
+        FieldPlan(name="a\x1f1\x1fl", style=Style.PIPE, explode=False),
+    )
+    [part] = parts({"a": ["<b>", {"l": ["x", "y"]}]}, outer, *inner)
+    body, kind = made({"a": ["<b>", {"l": ["x", "y"]}]}, outer, *inner)
+    head = next(line for line in body.decode().split("\r\n") if line.startswith("Content-Type: multipart/mixed"))
+    within = body[body.index(b"\r\n\r\n") + 4 : body.rindex(b"\r\n--")]
+
+    assert part.name == "a"
+    assert head.partition("=")[2] not in kind
+    assert [(item.content_type, item.content) for item in parse_parts(within, head.partition(": ")[2])] == [
+        ("text/html", b"<b>"),
+        ("application/x-www-form-urlencoded", b"l=x%7Cy"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "is_list", "value", "contents"),
+    [
+        ("application/x-ndjson", False, [{"a": 1}, 2], [b'{"a":1}\n2\n']),
+        ("application/json-seq", False, [1], [b"\x1e1\n"]),
+        ("application/yaml", False, {"a": 1}, [b'{"a":1}']),
+        ("application/x-www-form-urlencoded", True, [{"a": "x y"}, {"a": "z"}], [b"a=x+y", b"a=z"]),
+        ("application/x-www-form-urlencoded", False, "a=1", [b"a=1"]),
+    ],
+)
+def test_structure_is_written_in_the_type_of_its_part(
+    media_type: str, is_list: bool, value: object, contents: list[bytes]
+) -> None:
+    """OpenAPI: `contentType` of an encoding says how the value of a part is written; texts are in it already."""
+    found = parts({"q": value}, FieldPlan(name="q", media_type=media_type, is_list=is_list))
+
+    assert [(item.content_type, item.content) for item in found] == [(media_type, content) for content in contents]

@@ -189,7 +189,7 @@ async def test_a_slow_body_is_answered_by_the_edge() -> None:
         return {"type": "http.request", "body": b"x", "more_body": True}
 
     limits = EdgeLimits(body_s=0.05, body_grace_s=0.05)
-    with anyio.fail_after(5), capture_logs():
+    with anyio.fail_after(30), capture_logs():
         start, body = await _ask(app, (b"content-length", b"1000"), limits=limits, receive=trickle)
 
     assert start["status"] == 408

@@ -78,6 +78,7 @@ def test_a_look_that_saw_nothing_changes_nothing(status: int) -> None:
 
     assert (failed.digest, failed.failures, failed.changed_at) == (before.digest, 1, None)
     assert str(status) in (failed.fault or "")
+    assert ("redirects" in (failed.fault or "")) is (status == 301)
     assert judge(replace(failed, digest=FIRST.digest), _answer(b"two"), now=LATER).changed_at == LATER
 
 

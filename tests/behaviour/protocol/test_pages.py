@@ -1,0 +1,89 @@
+"""Pages of other sites: what a browser is told before it lets one call, and what the page may read of an answer."""
+
+from collections.abc import AsyncGenerator
+
+import httpx
+import pytest
+
+from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+
+PAGE = "https://app.example"
+HEADERS = "authorization, content-type, mcp-session-id, mcp-protocol-version, mcp-method, mcp-param-id"
+CORS = "access-control-allow-origin"
+
+
+@pytest.fixture
+async def gateway(database_url: str, redis_url: str) -> AsyncGenerator[RunningGateway]:
+    """A gateway that one page may call."""
+    async with running_gateway(database_url, redis_url, allowed_origins=(PAGE,)) as started:
+        await started.create_tenant("acme")
+        yield started
+
+
+async def _preflight(
+    gateway: RunningGateway, origin: str, path: str = "/t/acme/mcp", *, wanted: str = HEADERS
+) -> httpx.Response:
+    asking = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": wanted,
+    }
+    return await gateway.http.options(path, headers=asking)
+
+
+def _words(header: str) -> set[str]:
+    return {word.strip().lower() for word in header.split(",")}
+
+
+@pytest.mark.parametrize("path", ["/t/acme/mcp", "/t/acme/default/mcp", "/t/acme/sse", "/admin/v1/tenants"])
+async def test_a_browser_is_told_what_a_named_page_may_do(gateway: RunningGateway, path: str) -> None:
+    """Fetch standard: a preflight comes without a credential and asks for method and headers (SRV-1)."""
+    answer = await _preflight(gateway, PAGE, path)
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert answer.headers[CORS] == PAGE
+    assert {"get", "post", "delete"} <= _words(answer.headers["access-control-allow-methods"])
+    assert _words(answer.headers["access-control-allow-headers"]) == _words(HEADERS)
+    assert "access-control-allow-credentials" not in answer.headers
+    assert "origin" in _words(answer.headers["vary"])
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", f"{PAGE}.evil.example", f"{PAGE}:1"])
+async def test_other_pages_are_told_nothing(gateway: RunningGateway, origin: str) -> None:
+    """Ours: exactly the origins that the operator named, and no wildcard (CAL-5, TEN-5)."""
+    answer = await _preflight(gateway, origin)
+
+    assert answer.status_code == 403
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+async def test_the_gateways_own_pages_need_no_permission(gateway: RunningGateway) -> None:
+    """Ours: nothing is said where the operator named nobody; without its credential OPTIONS is refused (TEN-2)."""
+    answer = await _preflight(gateway, gateway.url)
+
+    assert answer.status_code == 401
+    assert CORS not in answer.headers
+
+
+async def test_a_page_may_read_its_session_and_every_refusal(gateway: RunningGateway) -> None:
+    """Ours: what a client needs of an answer's headers is shown, also where the answer is an error (SRV-1)."""
+    key = await gateway.create_key("acme")
+    body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": META}}
+    headers = {"accept": ACCEPT, "origin": PAGE, "mcp-protocol-version": MODERN, "mcp-method": "server/discover"}
+
+    good = await gateway.http.post("/t/acme/mcp", json=body, headers={**headers, "authorization": f"Bearer {key}"})
+    refused = await gateway.http.post("/t/acme/mcp", json=body, headers=headers)
+
+    assert (good.status_code, refused.status_code) == (200, 401)
+    for answer in (good, refused):
+        assert answer.headers[CORS] == PAGE
+        shown = _words(answer.headers["access-control-expose-headers"])
+        assert {"mcp-session-id", "www-authenticate", "retry-after"} <= shown
+
+
+async def test_what_a_browser_wants_is_not_repeated_unread(gateway: RunningGateway) -> None:
+    """Ours: only names of headers come back (TEN-5)."""
+    answer = await _preflight(gateway, PAGE, wanted='x-good, "<script>"')
+
+    assert answer.status_code == 204
+    assert "access-control-allow-headers" not in answer.headers
