@@ -1,9 +1,10 @@
 """A closed loop of HTTP requests over N keep-alive connections, in a process of its own: `python -m benchmarks.load`.
 
 Each line on stdin is one order, `{"port", "requests" (raw, as latin-1), "connections", "calls", "seconds"}`; each line
-on stdout says what was seen. Every connection goes through the requests in turn, from a place of its own, and sends the
-next one when the last is answered. It stops after so many calls or seconds, whichever comes first, but never within a
-turn through the requests. An answer that is not a success ends it: figures of refused calls would be worthless.
+on stdout says what was seen. Every connection goes through the requests in turn, from a place of its own and with an
+id of its own, since no session has two requests of one id under way; it sends the next one when the last is answered.
+It stops after so many calls or seconds, whichever comes first, but never within a turn through the requests. An answer
+that is not a success ends it: figures of refused calls would be worthless.
 """
 
 import asyncio
@@ -17,9 +18,11 @@ from typing import Any, cast
 import uvloop
 
 from benchmarks.figures import percentile
+from benchmarks.requests import ID
 
 _PATIENCE_S = 90
 _CHUNK = 256 * 1024
+_NAMED = f'"id": {ID}'.encode()
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -27,29 +30,28 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 class _Order:
     """What all connections of one load share."""
 
-    requests: list[bytes]
+    requests: int
     calls: int
     ends_at: float
     latencies: list[float] = field(default_factory=list[float])
     issued: int = 0
     is_over: bool = False
 
-    def next(self, place: int) -> bytes | None:
-        """The request to send, or None when enough were."""
-        if self.issued and self.issued % len(self.requests) == 0:
+    def take(self) -> bool:
+        """Whether one more is to be sent; no when enough were."""
+        if self.issued and self.issued % self.requests == 0:
             self.is_over = self.is_over or self.issued >= self.calls or time.perf_counter() > self.ends_at
-        if self.is_over:
-            return None
-        self.issued += 1
-        return self.requests[place % len(self.requests)]
+        self.issued += not self.is_over
+        return not self.is_over
 
 
 class _Connection(asyncio.BufferedProtocol):
     """One keep-alive connection with one request under way."""
 
-    def __init__(self, order: _Order, place: int) -> None:
+    def __init__(self, order: _Order, requests: list[bytes], place: int) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._order = order
+        self._requests = requests
         self._place = place
         self._arriving = memoryview(bytearray(_CHUNK))
         self._buffer = b""
@@ -86,11 +88,11 @@ class _Connection(asyncio.BufferedProtocol):
             self._fail(f"the connection was closed: {exc}")
 
     def _send(self) -> None:
-        request = self._order.next(self._place)
-        if request is None:
+        if not self._order.take():
             self.done.set_result(None)
             self._transport.close()
             return
+        request = self._requests[self._place % len(self._requests)]
         self._place += 1
         self._started = time.perf_counter()
         self._transport.write(request)
@@ -105,13 +107,14 @@ async def run(order: dict[str, Any]) -> dict[str, Any]:
     """Carry out one order."""
     requests = [raw.encode("latin-1") for raw in order["requests"]]
     started = time.perf_counter()
-    shared = _Order(requests, order["calls"], started + order["seconds"])
+    shared = _Order(len(requests), order["calls"], started + order["seconds"])
     loop = asyncio.get_running_loop()
     connections: list[_Connection] = []
     async with asyncio.timeout(order["seconds"] + _PATIENCE_S):
         for number in range(order["connections"]):
             place = number * len(requests) // order["connections"]
-            protocol = _Connection(shared, place)
+            own = [raw.replace(_NAMED, f'"id": {ID + number}'.encode()) for raw in requests]
+            protocol = _Connection(shared, own, place)
             connections.append(protocol)
             await loop.create_connection(lambda kept=protocol: kept, "127.0.0.1", order["port"])  # type: ignore[misc]  # a default binds
         await asyncio.gather(*(connection.done for connection in connections))

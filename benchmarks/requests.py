@@ -10,6 +10,9 @@ PROTOCOL = "io.modelcontextprotocol"
 CALL: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7, "v": "1"}}
 """The one call that is measured; the operation is the first of every document."""
 
+ID = 1000
+"""The id of every request here; a load of many connections gives each its own, of as many digits."""
+
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": HANDSHAKE,
     "capabilities": {},
@@ -72,7 +75,7 @@ def handshake(
 
 
 def _message(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return {"jsonrpc": "2.0", "id": ID, "method": method, "params": params}
 
 
 def _credentials(key: str | None) -> dict[str, str]:
