@@ -79,6 +79,8 @@ class FieldPlan:
     """Headers of the part whose value the document fixes."""
     xml: int | None = None
     """Where the field is written as XML: its node among those of the body."""
+    fields: tuple["FieldPlan", ...] = ()
+    """Of a part that is a body of its own, its fields; of a list of lists, one without a name for each level inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,7 @@
-"""How the properties of a form or multipart body are written: their types, and what `encoding` says of them.
-
-Plans of fields inside another one are named by the way to them, as `upstream.nesting` reads it.
-"""
+"""How the properties of a form or multipart body are written: their types, and what `encoding` says of them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -23,7 +20,6 @@ _TELLING = frozenset(
     ("properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "format", "contentEncoding", "contentMediaType")
 )
 _JSON = "application/json"
-_STEP = "\x1f"
 _DEEPEST = 3
 _MOST_INNER = 1_000
 _LISTS = 8
@@ -61,7 +57,6 @@ class Fields:
         self._room = self._room - len(names) if depth else _MOST_INNER
         losses: list[str] = []
         plans: list[FieldPlan] = []
-        inner: list[FieldPlan] = []
         for name in names:
             encoding, schema = object_at(encodings, name), properties.get(name)
             if kind is BodyKind.FORM:
@@ -70,10 +65,9 @@ class Fields:
                 plan = self._part(name, encoding, schema, nodes)
                 losses += _header_losses(name, self._headers(encoding))
                 losses += self._structure_losses(plan, schema)
-            plans.append(plan)
-            inner += self._inner(plan, name, (encoding, schema), nodes, depth=depth)
+            plans.append(self._filled(plan, encoding, schema, nodes, depth=depth))
         items = self._items(content, nodes, depth=depth) if kind is BodyKind.MULTIPART else ()
-        return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name)), *inner), tuple(losses)
+        return (*items, *(plan for plan in plans if plan != FieldPlan(name=plan.name))), tuple(losses)
 
     def with_files(self, content: Object) -> object:
         """The schema of a body; a property that only its encoding shows to be a file is written as one."""
@@ -147,18 +141,15 @@ class Fields:
         plans = [self._part("", encoding, schema, nodes) for encoding, schema in pairs]
         if all(plan == FieldPlan(name="") for plan in plans):
             return ()
-        inner: list[FieldPlan] = []
-        for index, (plan, pair) in enumerate(zip(plans, pairs, strict=True)):
-            inner += self._inner(plan, str(index), pair, nodes, depth=depth)
-        return (*plans, *inner)
+        return tuple(
+            self._filled(plan, encoding, schema, nodes, depth=depth)
+            for plan, (encoding, schema) in zip(plans, pairs, strict=True)
+        )
 
-    def _inner(
-        self, plan: FieldPlan, step: str, pair: tuple[Object, object], nodes: XmlNodes, *, depth: int
-    ) -> Iterator[FieldPlan]:
-        """The plans of what stands inside a field; `pair` is its encoding and its schema."""
-        encoding, schema = pair
+    def _filled(self, plan: FieldPlan, encoding: Object, schema: object, nodes: XmlNodes, *, depth: int) -> FieldPlan:
+        """The plan with those of what stands inside the field."""
         kind = _inner_kind(plan.media_type)
-        found: Sequence[FieldPlan] = ()
+        found: tuple[FieldPlan, ...] = ()
         if kind is not None and depth < _DEEPEST and self._room > 0:
             keys = _ENCODINGS if self._dialect >= (3, 2) else ()
             content = {"schema": self._member(schema) if plan.is_list else schema}
@@ -166,7 +157,7 @@ class Fields:
             found, _ = self.plan(content, kind, nodes, depth=depth + 1)
         elif self._dialect == (2, 0):
             found = inner_lists(schema)
-        return (replace(item, name=f"{step}{_STEP}{item.name}") for item in found)
+        return replace(plan, fields=found) if found else plan
 
     def _structure_losses(self, plan: FieldPlan, schema: object) -> list[str]:
         """What is to be said of an object or list whose part has a type that none can be written in."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from gateway.domain.plans import FieldPlan
 from gateway.upstream.media import is_json
-from gateway.upstream.nesting import fields_inside, is_inner
 from gateway.upstream.styles import Writer, list_divider, query_writer
 from gateway.upstream.text import Unwritable, is_list, is_object, plus, reserved_query, to_json, to_text
 
@@ -16,7 +15,7 @@ def form_writer(fields: Sequence[FieldPlan] = ()) -> Callable[[object], str]:
 
     Those are: lists repeated, objects as JSON, all else as text.
     """
-    writers = {field.name: _field_writer(field, fields) for field in fields if not is_inner(field)}
+    writers = {field.name: _field_writer(field) for field in fields}
 
     def write(value: object) -> str:
         if not is_object(value):
@@ -39,12 +38,12 @@ def _json_pairs(name: str, value: object) -> str:
     return "&".join(f"{plus(name)}={plus(to_json(item))}" for item in (value if is_list(value) else (value,)))
 
 
-def _field_writer(field: FieldPlan, fields: Sequence[FieldPlan]) -> _FieldWriter:
+def _field_writer(field: FieldPlan) -> _FieldWriter:
     if field.media_type is not None:
         if is_json(field.media_type):
             return _json_pairs if field.is_list else lambda name, value: f"{plus(name)}={plus(to_json(value))}"
         return _default_field
     encode = reserved_query if field.allow_reserved else plus
     write: Writer = query_writer(field.name, field.style, explode=field.explode, encode=encode)
-    divide = list_divider([inner.style for inner in fields_inside(fields, field.name)])
+    divide = list_divider([inner.style for inner in field.fields])
     return lambda _, value: write(divide(value))

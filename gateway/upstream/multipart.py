@@ -12,7 +12,6 @@ from gateway.upstream.files import OCTETS, File, looks_like_file, read_file
 from gateway.upstream.forms import form_writer
 from gateway.upstream.lines import lines_writer
 from gateway.upstream.media import essence, is_form, is_json, is_lines, is_yaml
-from gateway.upstream.nesting import fields_inside, is_inner
 from gateway.upstream.parts import Part, assemble
 from gateway.upstream.styles import list_divider, text_pairs
 from gateway.upstream.text import Unwritable, is_list, is_object, to_bytes, to_json, to_text
@@ -36,11 +35,8 @@ def multipart_writer(plan: BodyPlan) -> _Writer:
 
 def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer:
     sent_as = media_type.partition(";")[0].strip()
-    outer = [field for field in fields if not is_inner(field)]
-    unnamed = [field for field in outer if not field.name]
-    makers = {field.name: _maker(field, fields_inside(fields, field.name), xml) for field in outer if field.name}
-    positions = [_maker(field, fields_inside(fields, str(index)), xml) for index, field in enumerate(unnamed)]
-    positions = positions or [_plain_maker(None, _UNNAMED)]
+    makers = {field.name: _maker(field, xml) for field in fields if field.name}
+    positions = [_maker(field, xml) for field in fields if not field.name] or [_plain_maker(None, _UNNAMED)]
     last = len(positions) - 1
 
     def write(value: object) -> tuple[bytes, str]:
@@ -59,20 +55,20 @@ def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[Pa
     return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
-def _maker(field: FieldPlan, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Maker:
+def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
     for header, value in field.headers:
         if not is_token(header) or not is_header_value(value):
             raise NotYetSupported("A part of the request body has a header that cannot be sent.")
     if field.media_type is not None and not is_header_value(field.media_type):
         raise NotYetSupported("A part of the request body has a type that no header can carry.")
     if field.is_styled:
-        return _styled_maker(field, inner)
+        return _styled_maker(field)
     name, media_type = field.name or None, _chosen(field.media_type, None)
     if field.xml is not None:
         return _structure_maker(
             name, field, _text_as(media_type or "application/xml", xml_writer(xml, field.xml, field.name))
         )
-    write = _structure_writer(media_type or "", inner, xml)
+    write = _structure_writer(media_type or "", field.fields, xml)
     return _plain_maker(name, field) if write is None else _structure_maker(name, field, write)
 
 
@@ -91,10 +87,10 @@ def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
     return lambda value: (to_bytes(write(value)), media_type)
 
 
-def _styled_maker(field: FieldPlan, inner: Sequence[FieldPlan]) -> _Maker:
+def _styled_maker(field: FieldPlan) -> _Maker:
     """Text parts as the style divides them; nothing is percent-encoded, because parts need no such thing."""
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
-    divide = list_divider([plan.style for plan in inner])
+    divide = list_divider([inner.style for inner in field.fields])
 
     def make(value: object) -> Iterator[Part]:
         for key, text in text_pairs(field.name, divide(value), style, explode=explode):

@@ -123,7 +123,7 @@ async def test_dripping_does_not_buy_time() -> None:
         async def drip() -> None:
             for byte in b"GET / HTTP/1.1\r\nhost: " + b"x" * 10_000:
                 writer.write(bytes([byte]))
-                await asyncio.sleep(DRIP_S)
+                await asyncio.sleep(DRIP_S)  # the pace is the attack
 
         dripping = asyncio.create_task(drip())
         assert await _until_closed(reader) == b""
@@ -141,7 +141,7 @@ async def test_a_body_that_nobody_wants_does_not_keep_the_connection() -> None:
         async def drip() -> None:
             while True:
                 writer.write(b"x")
-                await asyncio.sleep(DRIP_S)
+                await asyncio.sleep(DRIP_S)  # the pace is the attack
 
         dripping = asyncio.create_task(drip())
         assert await _until_closed(reader) == b""

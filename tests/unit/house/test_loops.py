@@ -18,7 +18,7 @@ async def something_that_keeps_the_loop():
 @pytest.fixture
 async def broken():
     asyncio.get_running_loop().call_soon(lambda: 1 / 0)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # the callback runs now
     async with anyio.create_task_group():
         yield
 
@@ -28,7 +28,7 @@ async def test_of_it(broken):
 @pytest.mark.parametrize("turn", range(3))
 async def test_after_it(turn):
     gc.collect()
-    await anyio.sleep(0)
+    await anyio.sleep(0)  # where a cancellation would be felt
 """
 
 

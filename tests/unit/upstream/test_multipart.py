@@ -264,14 +264,14 @@ def _parsed(body: bytes, content_type: str) -> dict[bytes, bytes]:
 
 def test_parts_may_be_made_of_parts() -> None:
     """OpenAPI 3.2: nested `encoding`, by name and by position; each body has a boundary of its own."""
-    outer = FieldPlan(name="a", media_type="multipart/mixed")
+    listed = FieldPlan(name="l", style=Style.PIPE, explode=False)
     inner = (
-        FieldPlan(name="a\x1f", media_type="text/html"),
-        FieldPlan(name="a\x1f", media_type="application/x-www-form-urlencoded"),
-        FieldPlan(name="a\x1f1\x1fl", style=Style.PIPE, explode=False),
+        FieldPlan(name="", media_type="text/html"),
+        FieldPlan(name="", media_type="application/x-www-form-urlencoded", fields=(listed,)),
     )
-    [part] = parts({"a": ["<b>", {"l": ["x", "y"]}]}, outer, *inner)
-    body, kind = made({"a": ["<b>", {"l": ["x", "y"]}]}, outer, *inner)
+    outer = FieldPlan(name="a", media_type="multipart/mixed", fields=inner)
+    [part] = parts({"a": ["<b>", {"l": ["x", "y"]}]}, outer)
+    body, kind = made({"a": ["<b>", {"l": ["x", "y"]}]}, outer)
     head = next(line for line in body.decode().split("\r\n") if line.startswith("Content-Type: multipart/mixed"))
     within = body[body.index(b"\r\n\r\n") + 4 : body.rindex(b"\r\n--")]
 
