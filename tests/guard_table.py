@@ -205,8 +205,8 @@ WHO_ASKS = (
         "one-credential",
         "of two credentials none counts",
         "gateway/web/authentication.py",
-        "            if found is not None:\n                return None",
-        "            if False:\n                return None",
+        'b"authorization" in fields.repeated',
+        "False",
         ("tests/unit/web/test_authentication.py::test_two_credentials_are_none",),
     ),
     Guard(
@@ -248,10 +248,10 @@ SESSIONS_AND_CURSORS = (
         "session-adoption",
         "a session id of the client's own making is never adopted",
         "gateway/protocol/handshake.py",
-        'record = await self._backing.sessions.find(exchange.principal.tenant, named[0].decode("latin-1"))\n',
-        'found = await self._backing.sessions.find(exchange.principal.tenant, named[0].decode("latin-1"))\n'
+        'record = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))\n',
+        'found = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))\n'
         "        record = found or SessionRecord(\n"
-        '            id=named[0].decode("latin-1"),\n            tenant=exchange.principal.tenant,\n'
+        '            id=named.decode("latin-1"),\n            tenant=exchange.principal.tenant,\n'
         "            subject=exchange.principal.subject,\n            profile=exchange.registry.profile,\n"
         '            protocol_version="2025-11-25",\n            client={},\n        )\n',
         (f"{MCP_SESSIONS}::test_a_session_id_of_the_clients_own_is_never_adopted",),
@@ -496,7 +496,7 @@ THE_EDGE = (
         "origin",
         "pages of other sites do not call",
         "gateway/web/edge.py",
-        'if seen.origin is not None and not (is_ours and self._origins.allows(seen.origin, seen.host or b"")):',
+        'if origin is not None and not (is_ours and self._origins.allows(origin, host or b"")):',
         "if False:",
         (f"{EDGE_ATTACKS}::test_a_foreign_origin_is_refused_on_every_face",),
     ),
@@ -504,7 +504,7 @@ THE_EDGE = (
         "repeated-headers",
         "Host, Origin, Authorization and Content-Type stand once",
         "gateway/web/edge.py",
-        "if seen.is_ambiguous:",
+        "if fields.repeated and not _SINGLE.isdisjoint(fields.repeated):",
         "if False:",
         (f"{EDGE_ATTACKS}::test_two_origins_are_no_origin", f"{EDGE_ATTACKS}::test_two_credentials_are_refused"),
     ),
@@ -512,7 +512,7 @@ THE_EDGE = (
         "headers-limit",
         "64 header fields of 16 KiB are enough",
         "gateway/web/edge.py",
-        "if seen.count > limits.headers or seen.size > limits.header_bytes:",
+        "if fields.count > limits.headers or fields.size > limits.header_bytes:",
         "if False:",
         (f"{EDGE_ATTACKS}::test_too_many_or_too_long_headers_are_refused",),
     ),
@@ -528,7 +528,7 @@ THE_EDGE = (
         "slow-body",
         "a body that trickles is given up",
         "gateway/web/edge.py",
-        "if seen.has_body:",
+        'if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:',
         "if False:",
         ("tests/unit/web/test_edge.py::test_a_slow_body_is_answered_by_the_edge",),
     ),
@@ -536,8 +536,8 @@ THE_EDGE = (
         "no-websockets",
         "protocols that nothing checks do not get through",
         "gateway/web/edge.py",
-        'await send({"type": "websocket.close", "code": 1008})',
-        "await self._app(scope, receive, send)",
+        'return send({"type": "websocket.close", "code": 1008})',
+        "return self._app(scope, receive, send)",
         ("tests/unit/web/test_edge.py::test_other_protocols_do_not_get_through",),
     ),
     Guard(
@@ -1442,8 +1442,8 @@ SLOW_CLIENTS = (
         "cors-named-origins",
         "a browser lets pages read answers only where the operator has named their origin",
         "gateway/web/edge.py",
-        "page = seen.origin if seen.origin is not None and self._origins.names(seen.origin) else None",
-        "page = seen.origin",
+        "if page is not None and not self._origins.names(page):",
+        "if False:",
         ("tests/behaviour/protocol/test_pages.py::test_other_pages_are_told_nothing",),
     ),
     Guard(

@@ -1,15 +1,16 @@
 """How the parts of a gateway are wired; nothing connects until the lifespan runs."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from gateway.app.addresses import Addresses
 from gateway.app.doors import Doors, build_doors
 from gateway.app.events import Events
-from gateway.app.front import build_admin, build_catalog, build_middleware, build_probes
+from gateway.app.front import build_admin, build_catalog, build_front, build_probes
 from gateway.app.inside import Inside, build_inside
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
@@ -20,7 +21,15 @@ from gateway.app.updates import build_hooks, build_rounds
 from gateway.bus.backing import Backing, back_sessions
 from gateway.protocol.routes import Face
 from gateway.settings import Settings
-from gateway.web.problems import problem_handlers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """One ASGI application, which serves while its lifespan's block runs: that opens every part, and closes them in
+    reverse."""
+
+    asgi: ASGIApp
+    lifespan: Callable[[], AbstractAsyncContextManager[None]]
 
 
 def build_app(
@@ -30,8 +39,8 @@ def build_app(
     keys: Keys,
     readiness: Readiness,
     code: Registrations | None = None,
-) -> Starlette:
-    """The whole gateway as one ASGI application; its lifespan opens every part and closes them in reverse.
+) -> Application:
+    """The whole gateway.
 
     `code` is what was registered in Python; it may change while the gateway serves.
     """
@@ -57,7 +66,7 @@ def build_app(
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+    async def lifespan() -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             for part in (*doors.parts, inside.connections, face, rounds):  # closed in reverse
                 await stack.enter_async_context(part)
@@ -65,16 +74,12 @@ def build_app(
             _listen(stack, doors, inside, face, events, code)
             yield
 
-    return Starlette(
-        routes=[
-            *build_probes(doors, inside, readiness, metrics, settings),
-            build_admin(catalog, inside, facts),
-            build_hooks(catalog, inside, backing).route,
-        ],
-        middleware=build_middleware(settings, face, metrics, readiness),
-        exception_handlers=problem_handlers(),
-        lifespan=lifespan,
-    )
+    routes = [
+        *build_probes(doors, inside, readiness, metrics, settings),
+        build_admin(catalog, inside, facts),
+        build_hooks(catalog, inside, backing).route,
+    ]
+    return Application(asgi=build_front(routes, settings, face, metrics, readiness), lifespan=lifespan)
 
 
 def _build_face(doors: Doors, inside: Inside, backing: Backing) -> Face:

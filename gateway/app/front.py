@@ -1,9 +1,12 @@
 """What stands at the URLs: the edge before everything, the tenants' face, the admin API, the probes."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from starlette.middleware import Middleware
+from starlette.applications import Starlette
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute, Mount
+from starlette.types import ASGIApp
 
 from gateway.admin.routes import admin_routes
 from gateway.app.doors import Doors
@@ -23,6 +26,7 @@ from gateway.web.edge import Edge, Surroundings
 from gateway.web.health import health_routes
 from gateway.web.hosts import default_hosts
 from gateway.web.metrics import metrics_routes
+from gateway.web.problems import problem_handlers
 from gateway.web.proxies import Proxies
 
 
@@ -59,11 +63,21 @@ def build_probes(
     ]
 
 
-def build_middleware(settings: Settings, face: Face, metrics: Metrics, readiness: Readiness) -> list[Middleware]:
-    """The edge before every route, and the tenants' URLs, which skip the router."""
+class _Routed(Starlette):
+    """The routes, with their errors as problems; what nobody foresaw is left to the edge."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Nothing but that."""
+        return ExceptionMiddleware(self.router, handlers=problem_handlers())
+
+
+def build_front(
+    routes: Sequence[BaseRoute], settings: Settings, face: Face, metrics: Metrics, readiness: Readiness
+) -> ASGIApp:
+    """The edge before every route, and the tenants' URLs, which skip the router and what surrounds it."""
     hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
     around = Surroundings(
         proxies=Proxies(settings.trusted_proxies), metrics=metrics, is_draining=lambda: readiness.is_draining
     )
-    edge = Middleware(Edge, hosts=hosts, origins=settings.allowed_origins, around=around)
-    return [edge, Middleware(Doorway, prefix="/t/", to=face.endpoint, but="/hooks/")]
+    doorway = Doorway(_Routed(routes=routes), prefix="/t/", to=face.endpoint, but="/hooks/")
+    return Edge(doorway, hosts=hosts, origins=settings.allowed_origins, around=around)

@@ -38,8 +38,8 @@ class Hosted:
         keys, readiness = find_keys(self._settings), Readiness()
         async with open_addresses(self._settings) as addresses:
             app = build_app(self._settings, addresses=addresses, keys=keys, readiness=readiness, code=self._code)
-            async with app.router.lifespan_context(app):
-                self._app = app
+            async with app.lifespan():
+                self._app = app.asgi
                 try:
                     yield
                 finally:

@@ -141,7 +141,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
                 await ready(running)
 
         config = uvicorn.Config(
-            app,
+            app.asgi,
             loop="uvloop",
             http=Socket,
             lifespan="off",  # opened below, so that what fails there is our error and not an exit of uvicorn's
@@ -154,7 +154,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
             timeout_graceful_shutdown=max(1, round(settings.drain_s)),
         )
         server = _Server(config, on_started=started, readiness=readiness, notice_s=settings.notice_s)
-        async with app.router.lifespan_context(app):
+        async with app.lifespan():
             await server.serve(sockets=[listener])
     log.info("stopped")
 

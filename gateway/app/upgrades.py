@@ -18,37 +18,17 @@ _NOTHING: Final = memoryview(b"")
 class OneProtocol(HttpToolsProtocol):
     """uvicorn's connection, for clients that would rather speak something else."""
 
-    _is_read_again = False
-    _reading = _rest = _NOTHING
+    _reading: bytes | memoryview = _NOTHING
+    _rest = _NOTHING
 
     def data_received(self, data: bytes) -> None:
         """Some bytes; they are read in as many goes as there are such wishes in them."""
-        rest = memoryview(data)  # is not copied for each
-        while rest:
-            self._reading, self._rest = rest, _NOTHING
-            super().data_received(cast(bytes, rest))
-            rest = self._rest
+        self._reading = data
+        super().data_received(data)
+        while self._rest:
+            self._reading, self._rest = self._rest, _NOTHING
+            super().data_received(cast(bytes, self._reading))
         self._reading = _NOTHING
-
-    def on_message_begin(self) -> None:
-        """A request begins, unless its header is read again."""
-        if not self._is_read_again:
-            super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        """A part of its target."""
-        if not self._is_read_again:
-            super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """One field."""
-        if not self._is_read_again:
-            super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Its header is there."""
-        if not self._is_read_again:
-            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """All of it is there; where another protocol was asked for, the parser says so without looking for a body."""
@@ -62,12 +42,42 @@ class OneProtocol(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Read on; uvicorn calls this while it handles what the parser has raised, which says how far it has read."""
-        raised = sys.exception()
-        read: int = raised.args[0] if isinstance(raised, httptools.HttpParserUpgrade) else len(self._reading)
-        self._rest, framing = self._reading[read or len(self._reading) :], self._framing
+        raised, reading = sys.exception(), memoryview(self._reading)  # is not copied for each wish
+        read: int = raised.args[0] if isinstance(raised, httptools.HttpParserUpgrade) else len(reading)
+        self._rest, framing = reading[read or len(reading) :], self._framing
         if framing:
             fields = b"".join(name + b": " + value + b"\r\n" for name, value in framing)
-            self.parser = httptools.HttpRequestParser(self)
-            self._is_read_again = True
+            reader = _Reader(self)
+            self.parser = httptools.HttpRequestParser(reader)
             self.parser.feed_data(b"POST / HTTP/1.1\r\n" + fields + b"\r\n")
-            self._is_read_again = False
+            reader.is_past_header = True
+
+
+class _Reader:
+    """What the other parser tells: nothing of the header that it is shown again, and all of what follows."""
+
+    def __init__(self, connection: OneProtocol) -> None:
+        self._connection = connection
+        self.is_past_header = False
+        self.on_body = connection.on_body
+        self.on_message_complete = connection.on_message_complete
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        if self.is_past_header:
+            self._connection.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of its target."""
+        if self.is_past_header:
+            self._connection.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One field."""
+        if self.is_past_header:
+            self._connection.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Its header is there."""
+        if self.is_past_header:
+            self._connection.on_headers_complete()

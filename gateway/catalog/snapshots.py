@@ -103,6 +103,14 @@ class Snapshots:
         self._entries: OrderedDict[TenantId, _Entry] = OrderedDict()
         self.loaded = 0
 
+    def current(self, tenant: TenantId) -> Snapshot | None:
+        """The newest snapshot there is reason to know of, if it is here."""
+        entry = self._entries.get(tenant)
+        if entry is None:
+            return None
+        self._entries.move_to_end(tenant)
+        return _current(entry, self._generation)
+
     async def latest(self, tenant: TenantId) -> Snapshot:
         """The newest snapshot there is reason to know of.
 

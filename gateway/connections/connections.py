@@ -7,8 +7,8 @@ holds for whoever follows: every change of a key moves the catalog, so with each
 also finds keys that have expired, it is asked anew whether the followers still may.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Self
 
@@ -42,6 +42,28 @@ def _nobody(_: Principal) -> None:
     """Nobody is to be told."""
 
 
+class _Connection:
+    """One client while it is attached."""
+
+    __slots__ = ("_all", "_principal", "_profile")
+
+    def __init__(self, connections: "Connections", principal: Principal, profile: str) -> None:
+        self._all = connections
+        self._principal = principal
+        self._profile = profile
+
+    async def __aenter__(self) -> Registry:
+        self._all.open_count += 1
+        try:
+            return await self._all.attach(self._principal, self._profile)
+        except BaseException:
+            self._all.open_count -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._all.open_count -= 1
+
+
 class Connections:
     """All connections of this replica; open it with `async with`, once, while the store and the bus are open."""
 
@@ -60,7 +82,8 @@ class Connections:
         self._repair_s = repair_s
         self._still_valid = still_valid
         self._roster = Roster()
-        self._open_count = 0
+        self.open_count = 0
+        """How many connections are open now."""
         self._doubt = anyio.Event()
         self._tasks: TaskGroup | None = None
         self.dismissed: Callable[[Principal], None] = _nobody
@@ -81,33 +104,28 @@ class Connections:
             await tasks.__aexit__(None, None, None)
 
     @property
-    def open_count(self) -> int:
-        """How many connections are open now."""
-        return self._open_count
-
-    @property
     def follower_count(self) -> int:
         """How many of them follow their tenant's catalog."""
         return len(self._roster)
 
-    @asynccontextmanager
-    async def open(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> AsyncGenerator[Registry]:
+    def open(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> AbstractAsyncContextManager[Registry, None]:
         """Attach a client for as long as the block runs, and show it the newest registry.
 
         Raises:
-            NotFound: the tenant is gone, or has no such profile.
-            Unavailable: its catalog cannot be read now.
+            NotFound: on entering: the tenant is gone, or has no such profile.
+            Unavailable: on entering: its catalog cannot be read now.
         """
-        self._open_count += 1
-        try:
-            snapshot = await self._snapshots.latest(principal.tenant)
-            self.refresh(principal.tenant, snapshot.revision)  # what a request finds out, followers need not wait for
-            view = self._views.of(snapshot)
-            if not view.has_profile(profile):
-                raise NotFound("not found")
-            yield Registry(principal, profile, view, self._cursors)
-        finally:
-            self._open_count -= 1
+        return _Connection(self, principal, profile)
+
+    async def attach(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> Registry:
+        """What a client is shown that is not counted; see `open`."""
+        snapshots, tenant = self._snapshots, principal.tenant
+        snapshot = snapshots.current(tenant) or await snapshots.latest(tenant)
+        self.refresh(tenant, snapshot.revision)  # what a request finds out, followers need not wait for
+        view = self._views.of(snapshot)
+        if not view.has_profile(profile):
+            raise NotFound("not found")
+        return Registry(principal, profile, view, self._cursors)
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
         """From now on follow the catalog behind a registry; the answer ends that, and may be called again.

@@ -4,7 +4,8 @@ Nothing of the body is looked at before the credential has been; the tenant come
 has to agree. The era is chosen by the `MCP-Protocol-Version` header, as the specification has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import nullcontext
 from typing import Any, Final, cast
 
 from mcp.server.auth.middleware.auth_context import auth_context_var
@@ -15,6 +16,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
+from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Scope as KeyScope
 from gateway.domain.principals import Principal
 from gateway.domain.profiles import DEFAULT_PROFILE
@@ -39,18 +41,18 @@ from gateway.protocol.wire import accepts, answer, header, id_of, invalid_reques
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body
+from gateway.web.fields import fields_of
 from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0
 _MAX_USERS = 10_000
+_HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("GET", "POST", "DELETE"),
     "sse": ("GET",),
     "messages": ("POST",),
 }
 """What each door takes."""
-
-_OLD_DOOR: Final = "/messages"
 
 
 class Endpoint:
@@ -70,7 +72,7 @@ class Endpoint:
         self._handshake = handshake
         self._legacy = legacy
         self._crowds = Crowds()
-        self._users: dict[Principal, AuthenticatedUser] = {}
+        self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
         self.traces: Traces | None = None
         """Set before anything is served where spans are exported."""
 
@@ -78,45 +80,49 @@ class Endpoint:
         """Serve one HTTP request."""
         correlation_id: str = scope["correlation_id"]
         try:
-            principal, profile = await self._admit(scope)
+            principal, profile, door = await self._admit(scope)
             async with self._connections.open(principal, profile) as registry:
                 exchange = Exchange(principal, registry, correlation_id)
                 CURRENT.set(exchange)
                 self._identify(scope, principal)
                 self._crowds.enter(principal.key, registry.view.snapshot.policy.limits)
                 try:
-                    await self._serve(scope, receive, send, exchange)
+                    if scope["method"] == "POST" and door != "sse":
+                        await self._post(scope, receive, send, exchange, is_old=door == "messages")
+                    else:
+                        await self._serve(scope, receive, send, exchange, door)
                 finally:
                     self._crowds.leave(principal.key)
         except GatewayError as error:
             await _refuse(send, error, correlation_id)
 
-    async def _admit(self, scope: Scope) -> tuple[Principal, str]:
-        """The principal of the request and the profile that its URL names."""
+    async def _admit(self, scope: Scope) -> tuple[Principal, str, str]:
+        """The principal of the request, and the profile and the door that its URL names."""
         caller = await authenticate(scope, self._credentials)
-        slug, profile = _named(scope["path"])
+        slug, profile, door = _named(scope["path"])
         if not isinstance(caller, Principal) or caller.slug != slug:
             raise NotFound("not found")
         if caller.profile not in {None, profile}:
             raise NotFound("not found")
         if KeyScope.MCP not in caller.scopes:
             raise Forbidden("the key lacks the scope mcp")
-        return caller, profile
+        return caller, profile, door
 
     def _identify(self, scope: Scope, principal: Principal) -> None:
         """Tell the SDK who asks, so that whatever it binds to a caller is bound to tenant and subject."""
-        user = self._users.get(principal)
-        if user is None:
+        known, user = self._users.get(principal.key, (None, None))
+        if user is None or known is not principal:
             if len(self._users) >= _MAX_USERS:
                 self._users.clear()
             owner = f"{principal.tenant}/{principal.subject}"
             token = AccessToken(token="", client_id=owner, scopes=sorted(principal.scopes), subject=principal.subject)
-            user = self._users[principal] = AuthenticatedUser(token)
+            user = AuthenticatedUser(token)
+            self._users[principal.key] = principal, user
         scope["user"] = user
         auth_context_var.set(user)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
-        door = scope["path"].rpartition("/")[2]
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, door: str) -> None:
+        """Everything but messages."""
         allowed = _ALLOWED[door]
         method = scope["method"]
         if method not in allowed:
@@ -125,8 +131,6 @@ class Endpoint:
             await answer(send, 405, refused, headers=((b"allow", said.encode()),))
         elif door == "sse":
             await self._legacy.get(scope, receive, send, exchange)
-        elif method == "POST":
-            await self._post(scope, receive, send, exchange, is_old=door == "messages")
         elif _is_modern(scope):
             await self._refuse_era(scope, receive, send, exchange)
         elif method == "GET":
@@ -154,41 +158,41 @@ class Endpoint:
         if message is None:
             said = "the body must be one JSON-RPC message; batches are refused"
             await answer(send, 400, invalid_request(said, exchange.correlation_id))
-        elif self.traces is None:
-            await self._deliver(scope, receive, send, message, raw, exchange)
-        else:
-            with traced(self.traces, scope, message, exchange, send) as watched:
-                await self._deliver(scope, receive, watched, message, raw, exchange)
+            return
+        watched = nullcontext(send) if self.traces is None else traced(self.traces, scope, message, exchange, send)
+        with watched as told:
+            try:
+                if is_old:
+                    await self._legacy.post(scope, told, message, exchange)
+                else:
+                    await self._choose(scope, receive, told, message, raw, exchange)
+            except GatewayError as error:
+                await _refuse(told, error, exchange.correlation_id, request_id=id_of(message))
 
-    async def _deliver(
+    def _choose(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
-    ) -> None:
-        try:
-            if scope["path"].endswith(_OLD_DOOR):
-                await self._legacy.post(scope, send, message, exchange)
-            elif _is_modern(scope):
-                await self._modern.post(scope, receive, send, message, raw, exchange)
-            elif _is_misrouted(message) and (refused := misjudged(message, scope, exchange)) is not None:
-                await answer(send, 400, refused)
-            else:
-                await self._handshake.post(scope, send, message, exchange)
-        except GatewayError as error:
-            await _refuse(send, error, exchange.correlation_id, request_id=id_of(message))
+    ) -> Awaitable[None]:
+        """The message in the hands of its era."""
+        if _is_modern(scope):
+            return self._modern.post(scope, receive, send, message, raw, exchange)
+        if _is_misrouted(message) and (refused := misjudged(message, scope, exchange)) is not None:
+            return answer(send, 400, refused)
+        return self._handshake.post(scope, send, message, exchange)
 
 
 def _is_modern(scope: Scope) -> bool:
     """Whether the header names an era other than that of handshakes, known or not."""
-    version = header(scope, b"mcp-protocol-version")
-    return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+    version = fields_of(scope).get(b"mcp-protocol-version")
+    return version is not None and version not in _HANDSHAKE
 
 
-def _named(path: str) -> tuple[str, str]:
-    """Tenant and profile of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and the same with `sse` and `messages`."""
+def _named(path: str) -> tuple[str, str, str]:
+    """Tenant, profile and door of `/t/{tenant}/mcp`, `/t/{tenant}/{profile}/mcp`, and of `…/sse` and `…/messages`."""
     match path.split("/"):
         case ["", "t", slug, door] if door in _ALLOWED:
-            return slug, DEFAULT_PROFILE
+            return slug, DEFAULT_PROFILE, door
         case ["", "t", slug, profile, door] if door in _ALLOWED:
-            return slug, profile
+            return slug, profile, door
         case _:
             raise NotFound("not found")
 

@@ -28,6 +28,7 @@ from gateway.protocol.sse import MEDIA_TYPE, read_place
 from gateway.protocol.streams import Streams
 from gateway.protocol.turns import TAKEN, Turn, TurnId, Turns
 from gateway.protocol.wire import Headers, accepts, answer, header, id_of, invalid_request, prefers, refusal
+from gateway.web.fields import fields_of
 
 log = structlog.get_logger(__name__)
 
@@ -168,12 +169,13 @@ class Handshake:
         self, scope: Scope, send: Send, exchange: Exchange, request_id: str | int | None = None
     ) -> SessionRecord | None:
         """The session that the request names; None when it was answered here."""
-        named = [value for name, value in scope["headers"] if name == SESSION_HEADER]
-        if len(named) != 1:
+        fields = fields_of(scope)
+        named = fields.get(SESSION_HEADER)
+        if named is None or SESSION_HEADER in fields.repeated:
             said = "the Mcp-Session-Id header has to be there once"
             await answer(send, 400, invalid_request(said, exchange.correlation_id, request_id=request_id))
             return None
-        record = await self._backing.sessions.find(exchange.principal.tenant, named[0].decode("latin-1"))
+        record = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))
         if record is None or not belongs(record, exchange) or record.transport != "http":
             gone = NotFound("session not found")
             await answer(send, 404, refusal(gone, exchange.correlation_id, request_id=request_id))

@@ -23,10 +23,12 @@ from gateway.protocol.current import Exchange
 from gateway.protocol.errors import details_of, to_mcp
 from gateway.protocol.lists import LISTS, is_declared, render_list
 from gateway.protocol.plain_results import Reply, called, failed, listed
+from gateway.web.fields import fields_of
 
 log = structlog.get_logger(__name__)
 
 MODERN = "2026-07-28"
+_MODERN = MODERN.encode()
 STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
 """The handshake revisions whose results look like ours; calls of older ones go the long way."""
 
@@ -175,13 +177,12 @@ def _is_bare(meta: object) -> bool:
 
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
     """Whether the headers say, once and literally, what the body says, and mirror no parameter."""
-    seen: dict[bytes, bytes] = {}
-    for key, value in scope["headers"]:
-        if key in seen or key.startswith(b"mcp-param-"):
-            return False
-        seen[key] = value
-    if seen.get(b"mcp-protocol-version") != MODERN.encode() or seen.get(b"mcp-method") != method.encode():
+    fields = fields_of(scope)
+    if fields.repeated or any(key.startswith(b"mcp-param-") for key, _ in scope["headers"]):
         return False
+    if fields.get(b"mcp-protocol-version") != _MODERN or fields.get(b"mcp-method") != method.encode():
+        return False
+    said = fields.get(b"mcp-name")
     if name is None:
-        return b"mcp-name" not in seen
-    return name.isascii() and seen.get(b"mcp-name") == name.encode() and not name.startswith("=?")
+        return said is None
+    return name.isascii() and said == name.encode() and not name.startswith("=?")

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 from mcp_types import INVALID_REQUEST
@@ -10,9 +11,13 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.errors import GatewayError
 from gateway.protocol.errors import code_of, details_of
+from gateway.web.fields import fields_of
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
+
+_JUDGED: Final = 512
+"""How many values of a header are remembered with what was found of them: clients say the same each time."""
 
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
@@ -53,14 +58,19 @@ def id_of(message: Mapping[str, Any]) -> str | int | None:
 
 def header(scope: Scope, name: bytes) -> str | None:
     """The first header of this (lower-case) name."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    found = fields_of(scope).get(name)
+    return None if found is None else found.decode("latin-1")
 
 
 def accepts(scope: Scope, kind: str) -> bool:
     """Whether the client takes this media type; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
-    accept = header(scope, b"accept")
-    if accept is None:
-        return True
+    accept = fields_of(scope).get(b"accept")
+    return accept is None or _takes(accept, kind)
+
+
+@lru_cache(_JUDGED)
+def _takes(said: bytes, kind: str) -> bool:
+    accept = said.decode("latin-1")
     names = (kind, f"{kind.partition('/')[0]}/*", "*/*")
     if ";" not in accept:
         return any(part.strip().lower() in names for part in accept.split(","))
@@ -70,10 +80,13 @@ def accepts(scope: Scope, kind: str) -> bool:
 
 def prefers(scope: Scope, kind: str, *, to: str) -> bool:
     """Whether the client would rather have one media type than another: by weight, then by what it names first."""
-    accept = header(scope, b"accept") or ""
-    if accept.startswith(to) and ";" not in accept:
-        return False  # what nearly every client says
-    ranked = _ranked(accept)
+    accept = fields_of(scope).get(b"accept")
+    return accept is not None and _prefers(accept, kind, to)
+
+
+@lru_cache(_JUDGED)
+def _prefers(said: bytes, kind: str, to: str) -> bool:
+    ranked = _ranked(said.decode("latin-1"))
     return kind in ranked and (to not in ranked or ranked[kind] < ranked[to])
 
 
@@ -89,8 +102,8 @@ def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
 
 def is_json(scope: Scope) -> bool:
     """Whether the body is declared as JSON."""
-    declared = header(scope, b"content-type") or ""
-    return declared.partition(";")[0].strip().lower() == "application/json"
+    declared = fields_of(scope).get(b"content-type")
+    return declared == JSON or (declared is not None and declared.partition(b";")[0].strip().lower() == JSON)
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -8,13 +8,16 @@ from typing import Any
 import orjson
 import structlog
 
+from gateway.telemetry.labels import add_labels
+
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 def configure_logging(*, level: str, as_json: bool) -> None:
     """Send structlog's and the standard library's lines to standard error in one form."""
     stamp: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
+        structlog.contextvars.merge_contextvars,  # what handlers of operators bind
+        add_labels,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,

@@ -3,22 +3,18 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from structlog.contextvars import bind_contextvars
-
 from gateway.domain.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.credentials import Credentials
+from gateway.telemetry.labels import LABELS
+from gateway.web.fields import fields_of
 
 
-def authorization_of(scope: Mapping[str, Any]) -> str | None:
+def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
     """The Authorization header; None when there is none, or more than one, of which no one can say who it is."""
-    found: bytes | None = None
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            if found is not None:
-                return None
-            found = value
-    return None if found is None else found.decode("latin-1")
+    fields = fields_of(scope)
+    found = fields.get(b"authorization")
+    return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
 
 async def authenticate(scope: MutableMapping[str, Any], credentials: Credentials) -> Caller:
@@ -29,10 +25,10 @@ async def authenticate(scope: MutableMapping[str, Any], credentials: Credentials
     """
     caller = await credentials.authenticate(authorization_of(scope))
     scope["caller"] = caller
-    if isinstance(caller, Principal):
-        bind_contextvars(tenant=caller.slug, principal=caller.name)
-    else:
-        bind_contextvars(principal=caller.name)
+    labels = LABELS.get()
+    if labels is not None:
+        labels.principal = caller.name
+        labels.tenant = caller.slug if isinstance(caller, Principal) else None
     return caller
 
 

@@ -10,13 +10,14 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any, NoReturn, cast
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
+from gateway.web.fields import fields_of
 from gateway.web.slow import receive_within
 
 MAX_DEPTH = 64
@@ -27,12 +28,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|-?Infinity|NaN')
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def declared_length(scope: Mapping[str, Any]) -> int | None:
+def declared_length(scope: MutableMapping[str, Any]) -> int | None:
     """How long the body says it is; None when it does not say."""
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value) if value.isdigit() else None
-    return None
+    said = fields_of(scope).get(b"content-length")
+    return int(said) if said is not None and said.isdigit() else None
 
 
 async def read_body(receive: Receive, *, limit: int, deadline: float, declared: int | None = None) -> bytes:

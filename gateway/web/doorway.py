@@ -3,6 +3,8 @@
 Those with the words `but` in their path stay with the router.
 """
 
+from collections.abc import Awaitable
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
@@ -15,7 +17,7 @@ class Doorway:
         self._to = to
         self._but = but
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass the request on, one way or the other."""
         is_short = scope["type"] == "http" and scope["path"].startswith(self._prefix) and self._but not in scope["path"]
-        await (self._to if is_short else self._app)(scope, receive, send)
+        return (self._to if is_short else self._app)(scope, receive, send)

@@ -6,17 +6,18 @@ the time its body may take, and turns an error nobody foresaw into a problem tha
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from gateway.telemetry.labels import LABELS, Labels
 from gateway.telemetry.metrics import Metrics
 from gateway.web.cors import is_preflight, permission, shown_to
+from gateway.web.fields import Fields, fields_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
@@ -94,32 +95,28 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
-        if scope["type"] == "http":
-            await self._serve(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            await self._app(scope, receive, send)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen = _Seen(scope["headers"])
-        correlation_id = seen.request_id or secrets.token_hex(12)
-        scope["correlation_id"] = correlation_id
+        if scope["type"] != "http":
+            await self._pass_on(scope, receive, send)
+            return
+        fields = fields_of(scope)
+        correlation_id = scope["correlation_id"] = _named(fields) or secrets.token_hex(12)
         around = self._around
         if around.proxies:
             _see_through(around.proxies, scope)
-        page = seen.origin if seen.origin is not None and self._origins.names(seen.origin) else None
+        page = fields.get(b"origin")
+        if page is not None and not self._origins.names(page):
+            page = None
         answer = _Answer(send, scope, around, page=page)
-        refusal = self._judge(scope, seen)
+        refusal = self._judge(scope, fields)
         if refusal is not None:
             await answer.refuse(refusal)
             return
         if page is not None and is_preflight(scope):
             await answer.permit()
             return
-        if seen.has_body:
+        if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
             receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
-        bind_contextvars(correlation_id=correlation_id)
+        labelled = LABELS.set(Labels(correlation_id))
         around.metrics.requests.now += 1
         try:
             await self._app(scope, receive, answer)
@@ -132,64 +129,37 @@ class Edge:
         finally:
             around.metrics.requests.now -= 1
             answer.close()
-            clear_contextvars()
+            LABELS.reset(labelled)
 
-    def _judge(self, scope: Scope, seen: "_Seen") -> _Refusal | None:
+    def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "websocket":
+            return send({"type": "websocket.close", "code": 1008})
+        return self._app(scope, receive, send)
+
+    def _judge(self, scope: Scope, fields: Fields) -> _Refusal | None:
         limits = self._limits
-        if seen.count > limits.headers or seen.size > limits.header_bytes:
+        if fields.count > limits.headers or fields.size > limits.header_bytes:
             return TOO_MANY_HEADERS
         if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
             return URL_TOO_LONG
-        if seen.is_ambiguous:
+        if fields.repeated and not _SINGLE.isdisjoint(fields.repeated):
             return REPEATED_HEADER
-        is_ours = seen.host is not None and self._hosts.allows(seen.host)
+        host, origin = fields.get(b"host"), fields.get(b"origin")
+        is_ours = host is not None and self._hosts.allows(host)
         if not is_ours and scope["path"] not in PROBES:
             return NOT_OUR_HOST
-        if seen.origin is not None and not (is_ours and self._origins.allows(seen.origin, seen.host or b"")):
+        if origin is not None and not (is_ours and self._origins.allows(origin, host or b"")):
             return FOREIGN_ORIGIN
         return None
 
 
-class _Seen:
-    """What the edge wants to know of the headers, from one pass over them."""
-
-    __slots__ = ("_singles", "count", "has_body", "is_ambiguous", "request_id", "size")
-
-    def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
-        self._singles: dict[bytes, bytes] = {}
-        self.count = len(headers)
-        self.request_id: str | None = None
-        self.has_body = False
-        self.is_ambiguous = False
-        size = 0
-        for name, value in headers:
-            size += len(name) + len(value)
-            if name in _WANTED:
-                self._note(name, value)
-        self.size = size
-
-    @property
-    def host(self) -> bytes | None:
-        """What the request calls us."""
-        return self._singles.get(b"host")
-
-    @property
-    def origin(self) -> bytes | None:
-        """The page that made a browser ask; None when none did."""
-        return self._singles.get(b"origin")
-
-    def _note(self, name: bytes, value: bytes) -> None:
-        if name in _SINGLE:
-            self.is_ambiguous |= name in self._singles
-            self._singles[name] = value
-        elif name != b"x-request-id":
-            self.has_body = True
-        elif _REQUEST_ID.fullmatch(value):
-            self.request_id = value.decode()
-
-
 _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
-_WANTED = _SINGLE | {b"x-request-id", b"content-length", b"transfer-encoding"}
+
+
+def _named(fields: Fields) -> str | None:
+    """What the client calls the request, where that is fit to be said again."""
+    named = fields.get(b"x-request-id")
+    return named.decode() if named is not None and _REQUEST_ID.fullmatch(named) else None
 
 
 class _Answer:

@@ -114,10 +114,10 @@ async def running_gateway(
     readiness = Readiness()
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = Server(
-        uvicorn.Config(app, http=Socket, lifespan="off", access_log=False, log_config=None, proxy_headers=False)
+        uvicorn.Config(app.asgi, http=Socket, lifespan="off", access_log=False, log_config=None, proxy_headers=False)
     )
     url = f"http://127.0.0.1:{port}"
-    async with app.router.lifespan_context(app), anyio.create_task_group() as group:
+    async with app.lifespan(), anyio.create_task_group() as group:
         group.start_soon(server.serve, [listener])
         try:
             with anyio.fail_after(30):
@@ -125,4 +125,4 @@ async def running_gateway(
             async with clients_of(url, OPERATOR_KEY) as (admin, http):
                 yield RunningGateway(url, admin, http, readiness)
         finally:
-            server.should_exit = True
+            server.leave()

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-import structlog
 
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key
 from gateway.domain.principals import Operator
 from gateway.errors import Unauthenticated
 from gateway.identity.credentials import Credentials
+from gateway.telemetry.labels import LABELS, Labels
 from gateway.web.authentication import authenticate, authorization_of, caller_of
 
 OPERATOR_KEY = "0123456789abcdef0123456789abcdef"
@@ -42,11 +42,15 @@ async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
     credentials = Credentials(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
     scope = _scope((b"authorization", f"Bearer {OPERATOR_KEY}".encode()))
 
-    caller = await authenticate(scope, credentials)
+    labels = Labels("request-1")
+    labelled = LABELS.set(labels)
+    try:
+        caller = await authenticate(scope, credentials)
+    finally:
+        LABELS.reset(labelled)
 
     assert caller == Operator() == caller_of(scope)
-    assert structlog.contextvars.get_contextvars()["principal"] == "operator"
-    structlog.contextvars.clear_contextvars()
+    assert labels == Labels("request-1", principal="operator")
 
 
 async def test_nobody_is_no_caller() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import anyio
 import pytest
-import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
+from gateway.telemetry.labels import add_labels
 from gateway.web.edge import Edge, EdgeLimits
 
 Headers = list[tuple[bytes, bytes]]
@@ -118,14 +118,13 @@ async def test_log_context_is_bound_and_cleared() -> None:
     inside: list[dict[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        structlog.contextvars.bind_contextvars(tenant="acme")
-        inside.append(structlog.contextvars.get_contextvars())
+        inside.append(dict(add_labels(None, "", {"event": "seen", "tenant": "said by the line"})))
         await _hello(scope, receive, send)
 
     await _ask(app, (b"x-request-id", b"request-1"))
 
-    assert inside == [{"correlation_id": "request-1", "tenant": "acme"}]
-    assert structlog.contextvars.get_contextvars() == {}
+    assert inside == [{"event": "seen", "correlation_id": "request-1", "tenant": "said by the line"}]
+    assert add_labels(None, "", {"event": "later"}) == {"event": "later"}
 
 
 async def test_an_unforeseen_error_is_a_problem_that_says_nothing() -> None:

@@ -147,3 +147,41 @@ async def test_a_body_that_trickles_is_given_up(limits: EdgeLimits) -> None:
 
     assert (await paced())["type"] == "http.disconnect"
     assert given_up == 1
+
+
+async def test_a_body_that_has_to_be_waited_for_comes_whole_whatever_kind_of_awaitable_it_is() -> None:
+    """Ours: what is awaited by hand at first is awaited to its end, errors and cancellation included."""
+    arrived = anyio.Event()
+
+    class Later:
+        def __await__(self) -> Generator[Any, Any, Message]:
+            for _ in range(3):
+                yield from anyio.lowlevel.checkpoint().__await__()
+            arrived.set()
+            return {"type": "http.request", "body": b"here", "more_body": False}
+
+    async def broken() -> Message:
+        await anyio.lowlevel.checkpoint()
+        raise ConnectionResetError
+
+    async def never() -> Message:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            arrived.set()
+        raise AssertionError
+
+    assert (await PacedBody(Later, EdgeLimits(), _nothing)())["body"] == b"here"
+    with pytest.raises(ConnectionResetError):
+        await PacedBody(broken, EdgeLimits(), _nothing)()
+    assert arrived.is_set()
+    arrived = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(PacedBody(never, EdgeLimits(), _nothing))
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    assert arrived.is_set()
+
+
+async def _nothing() -> None:
+    """Nobody is told."""
