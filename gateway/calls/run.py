@@ -4,10 +4,10 @@
 it raises is no result but a refusal that the face translates; a tool's own failures are results.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from time import perf_counter_ns
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import structlog
@@ -89,7 +89,7 @@ class Calls:
         self._shaper = shaper or shape.Shaper()
         self._metrics = metrics or Metrics()
 
-    async def run(
+    def run(
         self,
         principal: Principal,
         bound: BoundTool,
@@ -98,7 +98,7 @@ class Calls:
         correlation_id: str,
         peer: Peer = SILENT,
         finder: Finder | None = None,
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """Run one tool call to its end and return the members of its result object as JSON.
 
         Raises:
@@ -111,9 +111,9 @@ class Calls:
         call = RunningCall(
             self, principal, peer, finder, correlation_id=correlation_id, asked=("call", bound.tool.name)
         )
-        return await self.pass_tool(call, bound, arguments)
+        return self.pass_tool(call, bound, arguments)
 
-    async def read(
+    def read(
         self,
         principal: Principal,
         bound: BoundResource,
@@ -121,7 +121,7 @@ class Calls:
         correlation_id: str,
         peer: Peer = SILENT,
         finder: Finder | None = None,
-    ) -> Contents:
+    ) -> Coroutine[Any, Any, Contents]:
         """Read one resource.
 
         Raises:
@@ -129,7 +129,7 @@ class Calls:
             PolicyDenied, UpstreamError, CallError, TemplateFailed: there is nothing to show, and why.
         """
         call = RunningCall(self, principal, peer, finder, correlation_id=correlation_id, asked=("read", bound.uri))
-        return await self.pass_resource(call, bound)
+        return self.pass_resource(call, bound)
 
     async def get_prompt(
         self,
@@ -175,16 +175,18 @@ class Calls:
         authorise(principal, bound)
         return await self._through(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
 
-    async def pass_tool(self, call: RunningCall, bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
+    def pass_tool(
+        self, call: RunningCall, bound: BoundTool, arguments: Mapping[str, object]
+    ) -> Coroutine[Any, Any, bytes]:
         """Take a tool call through all stations; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
-        return await self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
+        return self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
 
-    async def pass_resource(self, call: RunningCall, bound: BoundResource) -> Contents:
+    def pass_resource(self, call: RunningCall, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
         """Take the reading of a resource through all stations; see `read`."""
         authorise(call.principal, bound)
-        return await self._through(call, bound.limits, lambda: self._read(call, bound))
+        return self._through(call, bound.limits, lambda: self._read(call, bound))
 
     async def _through(
         self, call: RunningCall, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]

@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from gateway.calls import shape
 from gateway.calls.allowance import Allowance
 from gateway.calls.peers import CallPeer
@@ -54,8 +56,7 @@ class Stations(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[_Answer]):
+class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
     """How a call ended: the answer, and for the trail a word, the upstream's status and the size of the answer."""
 
     answer: _Answer

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 from gateway.domain.identifiers import AuditId, TenantId
 
 
@@ -15,8 +17,7 @@ class AuditKind(StrEnum):
     CHANGE = "change"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a call, as the audit trail keeps it: arguments only as a digest.
 
     `action` is what was asked for: `call` a tool, `read` a resource, `get` a prompt or `complete` a value; `tool` is

@@ -1,31 +1,42 @@
-"""One HTTP request as it will go out, and the answer as it came back."""
+"""One HTTP request as it will go out, and the answer as it came back.
+
+Every call makes one of each, so they are structs: made in a tenth of the time of frozen dataclasses.
+"""
 
 from dataclasses import dataclass, field
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamRequest:
+
+class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request ready for the wire but for its credentials; the URL is absolute and fully encoded."""
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = field(default=None, repr=False)
+    body: bytes | None = None
     idempotent: bool = False
 
+    def __repr__(self) -> str:
+        """Without what may be secret: headers and body."""
+        return f"UpstreamRequest(method={self.method!r}, url={self.url!r})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamAnswer:
+
+class UpstreamAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the upstream said: status, content type as sent, the body inflated."""
 
     status: int
     content_type: str
-    body: bytes = field(repr=False)
+    body: bytes
     retry_after: str | None = None
     location: str | None = None
     """Where a redirect points; it is never followed."""
     cut: str | None = None
     """What is missing of a stream that went on; None where the body is whole."""
+
+    def __repr__(self) -> str:
+        """Without the body."""
+        return f"UpstreamAnswer(status={self.status!r}, content_type={self.content_type!r})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

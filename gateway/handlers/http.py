@@ -31,7 +31,7 @@ class HttpHandler(Generic[_Answer]):
             TemplateFailed, EgressDenied: there is none.
         """
         request = self._requester.request(variables_of(arguments))
-        return Prepared(request=request, digest=digest_of(request), summary=f"{request.method} {request.url}")
+        return Prepared(request=request, digest=digest_of(request))
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Send it."""

@@ -30,6 +30,7 @@ class OperationHandler:
         self._source = tool.source
         self._plan = _decode_plan(tool.plan)
         self._builder = RequestBuilder(self._plan)
+        self._usual_headers = _written(self._builder.usual_headers)
         self._optional = frozenset(_optional_arguments(self._plan))
         self._upstream = upstream
         self._secrets = secrets
@@ -44,12 +45,11 @@ class OperationHandler:
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The request that these arguments make, without its credentials."""
         request = self._builder.build(arguments)
-        seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode(), digest_size=32)
-        if request.headers:
-            seen.update(repr(request.headers).encode())
+        headers = self._usual_headers if request.headers is self._builder.usual_headers else _written(request.headers)
+        seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode() + headers, digest_size=32)
         if request.body is not None:
             seen.update(request.body)
-        return Prepared(request=request, digest=seen.digest(), summary=f"{request.method} {request.url}")
+        return Prepared(request=request, digest=seen.digest())
 
     async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
         """Send it and return the answer; a credential that the upstream echoes is blanked out."""
@@ -80,6 +80,11 @@ class OperationHandler:
     ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
         sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
         return sent, await self._upstream.listen(apply(request, self._plan.security, sent), tenant=self._tenant)
+
+
+def _written(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Headers as the digest of a call has them."""
+    return repr(headers).encode() if headers else b""
 
 
 def _optional_arguments(plan: RequestPlan) -> list[str]:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.principals import Principal
@@ -16,17 +18,21 @@ QuestionKind = Literal["elicitation", "sampling", "roots"]
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A call, final but not yet made: what will be sent, its digest, and one line that a person can read.
 
     `request` is there when the call is exactly one upstream request; any other handler finds its input in `arguments`.
     """
 
     digest: bytes
-    summary: str
+    named: str = ""
     request: UpstreamRequest | None = None
-    arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    arguments: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+
+    @property
+    def summary(self) -> str:
+        """The line: what it is named, or else its request."""
+        return self.named or ("" if self.request is None else f"{self.request.method} {self.request.url}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import replace
 from urllib.parse import quote, quote_plus
+
+from msgspec.structs import replace
 
 from gateway.domain.requests import Credential, UpstreamAnswer
 

@@ -2,10 +2,11 @@
 that goes only where it was stored for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from gateway.definitions.handler_specs import HttpSpec, ResultSpec
 from gateway.definitions.results import drop, keep, point

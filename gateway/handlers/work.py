@@ -97,4 +97,4 @@ def prepared(subject: Subject, arguments: Mapping[str, object]) -> Prepared:
     shown = canonical.decode()
     if len(shown) > _LONGEST_SUMMARY:
         shown = shown[: _LONGEST_SUMMARY - 1] + "…"
-    return Prepared(digest=seen.digest(), summary=f"{subject.name} {shown}", arguments=arguments)
+    return Prepared(digest=seen.digest(), named=f"{subject.name} {shown}", arguments=arguments)

@@ -1,7 +1,8 @@
 """The request being served, for the SDK's callbacks that are handed nothing but a name or parameters."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+import msgspec
 
 from gateway.domain.principals import Principal
 from gateway.handlers.port import Peer
@@ -9,8 +10,7 @@ from gateway.handlers.silent import SILENT
 from gateway.registry.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """One message of one principal, the registry it is served from, and the client as its transport has it.
 
     `session` is there in the handshake era only.

@@ -58,7 +58,7 @@ class _Reader:
         del arguments
         return Prepared(
             digest=hashlib.blake2b(self._uri.encode("utf-8", "surrogatepass"), digest_size=32).digest(),
-            summary=self._uri,
+            named=self._uri,
         )
 
     async def run(self, prepared: Prepared, call: Call) -> Contents:

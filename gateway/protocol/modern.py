@@ -5,13 +5,10 @@ Whoever goes away has cancelled what he asked for, also where nobody streams: th
 longer than a moment.
 """
 
-import asyncio
-from collections.abc import Generator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Self
 
-import anyio
 import structlog
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -19,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.protocol.current import Exchange
 from gateway.protocol.envelopes import is_request, misjudged
+from gateway.protocol.leash import Leash
 from gateway.protocol.listen_streams import METHOD, ListenStreams
 from gateway.protocol.outlets import Spawn
 from gateway.protocol.plain import Plain
@@ -28,9 +26,6 @@ from gateway.protocol.wire import accepts, answer, replay
 log = structlog.get_logger(__name__)
 
 MAX_BODY: Final = 1024 * 1024
-WATCH_S: Final = 0.25
-"""After this long it is looked whether the client is still there."""
-
 _STREAMED: Final = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
 
 
@@ -62,45 +57,28 @@ class Modern:
         if message.get("method") == METHOD and await self._listens.post(scope, receive, send, message, exchange):
             return
         reply: Reply | None = None
-        with self._watched(receive, exchange) as leash:
+        with Leash(receive, self._spawn) as leash:
             reply = await self._plain.modern(scope, message, exchange)
-        if leash.cancelled_caught:
-            return
-        if reply is not None:
+        if leash.is_called_off:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
+        elif reply is not None:
             await answer(send, reply.status, reply.body)
         elif is_request(message) and (refused := misjudged(message, scope, exchange)) is not None:
             await answer(send, 400, refused)
         elif message.get("method") in _STREAMED and accepts(scope, "text/event-stream"):
             await self._streaming.handle_request(scope, replay(raw, receive), send)
         else:
-            with self._watched(receive, exchange):  # the SDK does so itself only where it may stream
+            with Leash(receive, self._spawn) as leash:  # the SDK does so itself only where it may stream
                 await self._json.handle_request(scope, replay(raw, receive), send)
+            if leash.is_called_off:
+                log.info("client_gone", correlation_id=exchange.correlation_id)
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a method other than POST."""
         await self._json.handle_request(scope, receive, send)
-
-    @contextmanager
-    def _watched(self, receive: Receive, exchange: Exchange) -> Generator[anyio.CancelScope]:
-        """The block is cancelled when it takes longer than a moment and the client goes away meanwhile."""
-        with anyio.CancelScope() as leash:
-            watch = asyncio.get_running_loop().call_later(WATCH_S, self._spawn, _watch, receive, leash)
-            try:
-                yield leash
-            finally:
-                watch.cancel()
-        if leash.cancelled_caught:
-            log.info("client_gone", correlation_id=exchange.correlation_id)
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:
     return StreamableHTTPSessionManager(
         app=server, json_response=is_json, stateless=True, max_request_body_size=MAX_BODY
     )
-
-
-async def _watch(receive: Receive, leash: anyio.CancelScope) -> None:
-    """Cancel when the client goes away; it also "goes" when it has its answer, which is then too late to matter."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    leash.cancel()

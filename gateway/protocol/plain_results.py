@@ -1,7 +1,5 @@
 """Whole JSON-RPC answers made of bytes that are finished but for what an era adds."""
 
-from dataclasses import dataclass
-
 import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
@@ -16,8 +14,7 @@ _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """A whole answer: HTTP status and JSON-RPC body."""
 
     status: int

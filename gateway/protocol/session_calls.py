@@ -15,6 +15,7 @@ from mcp_types import (
     ServerCapabilities,
     jsonrpc_message_adapter,
 )
+from msgspec import structs
 from pydantic import ValidationError
 
 from gateway.bus.backing import Backing
@@ -102,7 +103,7 @@ class SessionCalls:
             capabilities=connection.client_capabilities,
             token=_token_of(request.params),
         )
-        CURRENT.set(replace(exchange, peer=peer, session=record.id))
+        CURRENT.set(structs.replace(exchange, peer=peer, session=record.id))
         capabilities = capabilities_of(exchange.registry)
         try:
             reply, _ = await self._kernel.run(request, connection, exchange, capabilities)

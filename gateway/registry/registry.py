@@ -1,8 +1,9 @@
 """What one connection lists and finds: a pure function of tenant, what the credential may see, and revision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.principals import Principal
@@ -15,8 +16,7 @@ from gateway.registry.listing import Page
 from gateway.registry.shown import Shown
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(msgspec.Struct, frozen=True):
     """A snapshot bound to one principal and profile; building it is O(1)."""
 
     principal: Principal

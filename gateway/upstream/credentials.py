@@ -5,8 +5,9 @@ A credential wins over an argument of the same name: the caller cannot replace i
 
 import base64
 from collections.abc import Mapping
-from dataclasses import replace
 from urllib.parse import unquote_plus
+
+from msgspec.structs import replace
 
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential, UpstreamRequest

@@ -67,7 +67,8 @@ class RequestBuilder:
         self._query = _compile(plan, Location.QUERY) + _compile(plan, Location.QUERYSTRING)
         self._headers = _compile(plan, Location.HEADER)
         self._cookies = _compile(plan, Location.COOKIE)
-        self._fixed_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
+        self.usual_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
+        """What every request has, and most have no others."""
         self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
         self._body = next(iter(self._bodies.values()), None)
         self._choice = plan.choice if plan.bodies else None
@@ -88,7 +89,7 @@ class RequestBuilder:
         query = self._write_query(arguments)
         if query:
             url = f"{url}?{query}"
-        headers = self._fixed_headers
+        headers = self.usual_headers
         if self._headers or self._cookies:
             headers += self._write_headers(arguments)
         body = None
@@ -149,7 +150,7 @@ class RequestBuilder:
             sample = f"{sample}?{self._base_query}"
         if not is_sendable_url(sample) or has_dot_segment(sample) or not is_token(self._method):
             raise NotYetSupported("The method or URL of this operation is not one that can be sent.")
-        if not all(is_header_value(value) for _, value in self._fixed_headers):
+        if not all(is_header_value(value) for _, value in self.usual_headers):
             raise NotYetSupported("The media types of this operation's responses cannot be sent in a header.")
 
 

@@ -1,10 +1,10 @@
 """What a trace shows of a request to an upstream: method, host and status; path and query hold arguments."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import aiohttp
+from msgspec.structs import replace
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest

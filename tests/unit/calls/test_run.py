@@ -84,7 +84,7 @@ class Diary:
         if arguments.get("id") == 13:
             raise ArgumentsInvalid("13 cannot be sent")
         request = UpstreamRequest(method="GET", url=f"http://api/{arguments['id']}")
-        return Prepared(request=request, digest=b"digest", summary="GET")
+        return Prepared(request=request, digest=b"digest", named="GET")
 
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
         self.lines.append("sent")
