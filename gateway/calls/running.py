@@ -1,7 +1,7 @@
 """One call on its way through the stations, and what its handler sees of it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -47,11 +47,13 @@ class Finder(Protocol):
 class Stations(Protocol):
     """The way that every call goes, for calls inside calls."""
 
-    async def pass_tool(self, call: "RunningCall", bound: BoundTool, arguments: Mapping[str, object]) -> bytes:
+    def pass_tool(
+        self, call: "RunningCall", bound: BoundTool, arguments: Mapping[str, object]
+    ) -> Coroutine[Any, Any, bytes]:
         """Call a tool."""
         ...
 
-    async def pass_resource(self, call: "RunningCall", bound: BoundResource) -> Contents:
+    def pass_resource(self, call: "RunningCall", bound: BoundResource) -> Coroutine[Any, Any, Contents]:
         """Read a resource."""
         ...
 

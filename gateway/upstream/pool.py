@@ -9,13 +9,14 @@ meets there is felt by no other.
 import asyncio
 import io
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Self
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.domain.identifiers import TenantId
@@ -45,10 +46,12 @@ _IDLE_S = 10.0
 _TICK_S = 0.25
 _READ_BUFFER = 1 << 16
 _OWN_HEADERS = {"User-Agent": "mcp-gateway", "Accept-Encoding": ACCEPTED}
-_SKIPPED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_SKIPPED = CIMultiDict((name, None) for name in ("User-Agent", "Accept", "Accept-Encoding", "Content-Type"))
 _WORTH_WAITING_S = 1.0
 """A request is not sent again when less than this would be left of its time."""
 _BODILESS = frozenset({204, 304})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Those that need no look."""
 _REDIRECTS, _ERRORS = 300, 400
 
 
@@ -59,6 +62,15 @@ class WholeAnswer:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request with the headers that it is given and no others; aiohttp would find that out anew each time."""
+
+    def update_auto_headers(self, skip_auto_headers: Iterable[str] | None) -> None:
+        """None."""
+        del skip_auto_headers
+        self._skip_auto_headers = _SKIPPED
 
 
 class Upstream:
@@ -110,7 +122,7 @@ class Upstream:
             auto_decompress=False,
             trust_env=False,
             headers=_OWN_HEADERS,
-            skip_auto_headers=_SKIPPED,
+            request_class=_Request,
             timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_s, sock_connect=self._connect_s / 2),
             read_bufsize=_READ_BUFFER,
         )
@@ -317,7 +329,7 @@ class Upstream:
 
 def _check(request: UpstreamRequest) -> URL:
     """The URL of a request that will be on the wire what it is here; the refusal never repeats what it refuses."""
-    if not is_token(request.method) or request.method == "CONNECT":
+    if request.method not in _METHODS and (not is_token(request.method) or request.method == "CONNECT"):
         raise UpstreamUnreachable("The request has a method that cannot be sent.")
     for name, value in request.headers:
         if not is_sendable_header(name) or not is_header_value(value):

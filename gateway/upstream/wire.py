@@ -5,9 +5,11 @@ so everything is judged here first, and no error repeats what it refuses.
 """
 
 import re
+from functools import lru_cache
 
 from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
 
+_NAMES = 1024
 _IDENTITY = DESCRIBED | PRIVATE
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
@@ -35,6 +37,7 @@ def is_sendable_url(url: str) -> bool:
     return _URL.fullmatch(url) is not None
 
 
+@lru_cache(_NAMES)
 def is_sendable_header(name: str) -> bool:
     """Whether the pool sends a header of this name for its callers."""
     lower = name.lower()

@@ -30,6 +30,8 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _UNAUTHORIZED = 401
 _STREAM = b"text/event-stream"
 _SHOWN = 200
+_NAME_DIGITS = 24
+_NAMES_AT_ONCE = 64
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
 
 
@@ -92,6 +94,7 @@ class Edge:
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
         self._limits = limits or EdgeLimits()
+        self._names = _Names()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
@@ -99,7 +102,7 @@ class Edge:
             await self._pass_on(scope, receive, send)
             return
         fields = fields_of(scope)
-        correlation_id = scope["correlation_id"] = _named(fields) or secrets.token_hex(12)
+        correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
         around = self._around
         if around.proxies:
             _see_through(around.proxies, scope)
@@ -151,6 +154,19 @@ class Edge:
         if origin is not None and not (is_ours and self._origins.allows(origin, host or b"")):
             return FOREIGN_ORIGIN
         return None
+
+
+class _Names:
+    """Random correlation ids; the system is asked for many at a time, which costs as much as asking for one."""
+
+    def __init__(self) -> None:
+        self._left = ""
+
+    def make(self) -> str:
+        """Another: 12 random bytes in hexadecimal digits."""
+        left = self._left or secrets.token_hex(_NAME_DIGITS // 2 * _NAMES_AT_ONCE)
+        self._left = left[_NAME_DIGITS:]
+        return left[:_NAME_DIGITS]
 
 
 _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
