@@ -1,9 +1,9 @@
 """Who follows a tenant's catalog on this replica: what each was shown last, and whom to tell of something newer."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 
 import structlog
+from msgspec.structs import replace
 
 from gateway.catalog.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId

@@ -5,7 +5,6 @@ Each keeps the id and the time it had, so that one which was stored after all, o
 
 from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -14,6 +13,7 @@ import asyncpg
 import msgspec
 import structlog
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import TenantId

@@ -6,6 +6,7 @@ from functools import partial
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from gateway.bus.bus import Bus
 from gateway.bus.overflow import Overflow
@@ -172,8 +173,7 @@ async def test_an_entry_that_we_did_not_write_is_none(
 async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: Overflow, database_url: str, store: Store) -> None:
     """Ours: what PostgreSQL or Redis cannot hold is replaced, not refused."""
     odd = make_record(_A)
-    for name in ("principal", "subject", "tool", "outcome", "correlation_id"):
-        object.__setattr__(odd, name, "a\x00b\ud800")
+    odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
     await cut_off.write(odd)
     await _drained(database_url, overflow)
 

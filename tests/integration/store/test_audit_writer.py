@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.identifiers import TenantId
@@ -154,8 +155,7 @@ async def test_without_a_database_every_caller_is_told(database_url: str) -> Non
 async def test_odd_text_costs_nobody_an_entry(writer: AuditWriter, store: Store) -> None:
     """Ours: what PostgreSQL cannot hold is replaced, not refused."""
     odd = make_record(_A)
-    for name in ("principal", "subject", "tool", "outcome", "correlation_id"):
-        object.__setattr__(odd, name, "a\x00b\ud800")
+    odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
     await writer.write(odd)
 
     (entry,) = await _entries(store, _A)
@@ -164,8 +164,7 @@ async def test_odd_text_costs_nobody_an_entry(writer: AuditWriter, store: Store)
 
 async def test_a_record_that_cannot_be_stored_fails_alone(writer: AuditWriter, store: Store) -> None:
     """Ours: one bad record does not cost its neighbours their answers."""
-    bad = make_record(_A, 1)
-    object.__setattr__(bad, "status", 2**40)
+    bad = replace(make_record(_A, 1), status=2**40)
     results = await asyncio.gather(
         writer.write(make_record(_A, 0)), writer.write(bad), writer.write(make_record(_B, 2)), return_exceptions=True
     )

@@ -235,8 +235,8 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         assert await keys.find(db, victim.key.id) == (victim.key, _VICTIM)
         assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
         slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
-        due = await due_work.page(db, until=NOW, limit=10)
-        none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10)
+        due = await due_work.page(db, until=NOW, limit=10, of_each=10)
+        none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         assert await tenants.get(victim.tenant.id, db) is None
         assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from gateway.domain.identifiers import TenantId
@@ -64,7 +64,7 @@ def unavailable(*headers: str, status: int = 503) -> bytes:
 async def _send(answer: Answer, **changes: object) -> tuple[Loopback, UpstreamAnswer | UpstreamError]:
     """What becomes of one idempotent GET, or of what the changes make of it, and what the upstream saw."""
     async with loopback(answer) as server, pool(server) as upstream:
-        request = replace(server.get(), **changes)  # type: ignore[arg-type]  # members of the request
+        request = replace(server.get(), **changes)
         try:
             with anyio.fail_after(20):
                 return server, await upstream.send(request, tenant=ACME)

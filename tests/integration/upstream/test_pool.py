@@ -4,11 +4,11 @@ import asyncio
 import gzip
 import tracemalloc
 import zlib
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import (

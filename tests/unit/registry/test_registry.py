@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from gateway.catalog.snapshots import Snapshot
 from gateway.definitions.validators import Validators
@@ -211,7 +212,7 @@ def test_a_cursor_of_another_list_or_profile_is_refused() -> None:
     many_docs = [primitive(Family.RESOURCE, f"docs://{number:04}") for number in range(PAGE + 1)]
     shown = snapshot(tools=many, primitives=many_docs, profiles=[READS])
     mine, reads = _registry(shown), _registry(shown, "reads")
-    theirs = replace(mine, principal=replace(ALICE, tenant=TenantId("ten_b")))
+    theirs = structs.replace(mine, principal=replace(ALICE, tenant=TenantId("ten_b")))
     cursor = mine.page(Family.TOOL, None).next_cursor
 
     assert len(mine.page(Family.TOOL, cursor).items) == 1
