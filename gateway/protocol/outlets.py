@@ -7,10 +7,10 @@ is only one way to read it: it may break or be ended early, while the call goes 
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
+import msgspec
 import structlog
 
 from gateway.bus.backing import Backing
@@ -49,8 +49,7 @@ class Outlet(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Posted:
+class Posted(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a session, as far as its answer is concerned."""
 
     keys: SessionKeys
@@ -61,7 +60,6 @@ class Posted:
     """Whether its revision has events without content, so that a client knows its place from the start."""
     may_stream: Callable[[], bool]
     """Whether the client takes a stream; one that does not is neither told nor asked anything."""
-    stream: str = field(default_factory=lambda: f"r{secrets.token_urlsafe(12)}")
 
 
 class PostOutlet:
@@ -70,11 +68,12 @@ class PostOutlet:
     def __init__(self, posted: Posted, to: Stream, backing: Backing, *, give_up: Callable[[], None]) -> None:
         self._posted = posted
         self._to = to
+        self._name = ""
         self._logs = backing.logs
         self._claims = backing.claims
         self._spawn = backing.bus.spawn
         self._give_up = give_up
-        self._order = anyio.Lock(fast_acquire=True)
+        self._order = asyncio.Lock()
         self._is_open = self._is_over = False
         self._claim: Claim | None = None
         self.is_refused = False
@@ -83,12 +82,19 @@ class PostOutlet:
         self._left: bytes | None = None
         self._sent = asyncio.Event()
 
+    @property
+    def _stream(self) -> str:
+        """What its stream is called; few have one."""
+        if not self._name:
+            self._name = f"r{secrets.token_urlsafe(12)}"
+        return self._name
+
     async def claim(self) -> None:
         """The request takes a while: keep its id from other requests of the session."""
         async with self._order:
             if self._is_open or self._is_over:
                 return
-            self._claim = self._claims.of(self._posted.keys, self._posted.stream, self._posted.request)
+            self._claim = self._claims.of(self._posted.keys, self._stream, self._posted.request)
             if not await self._claim.take():
                 self._refuse()
             elif self._is_over:  # left meanwhile
@@ -113,7 +119,7 @@ class PostOutlet:
         if self._said > MAX_SAID_BYTES and not question:
             log.warning("message_dropped", said=self._said)
             return True
-        added = await self._logs.append(self._posted.keys, self._posted.stream, text, question=question)
+        added = await self._logs.append(self._posted.keys, self._stream, text, question=question)
         self._to.wake()
         return added is not None
 
@@ -150,7 +156,7 @@ class PostOutlet:
             if self._is_open or self._is_over or not self._posted.may_stream():
                 return self._is_open
             posted = self._posted
-            opened = await self._logs.open(posted.keys, posted.stream, posted.request)
+            opened = await self._logs.open(posted.keys, self._stream, posted.request)
             if not opened:
                 if opened is not None:
                     self._refuse()
@@ -161,11 +167,11 @@ class PostOutlet:
 
     async def _send(self, first: str) -> None:
         posted = self._posted
-        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=posted.stream, left=lambda: self._left)
+        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=self._stream, left=lambda: self._left)
         try:
             await self._to.begin(posted.headers)
             if posted.is_resumable:
-                await self._to.write(sse.priming(str(Place(posted.stream, first))))
+                await self._to.write(sse.priming(str(Place(self._stream, first))))
             await tail.follow(self._to, first)
             await self._to.finish()
         finally:
@@ -174,7 +180,7 @@ class PostOutlet:
     async def _write_down(self, text: bytes) -> None:
         """Write the answer down; where that fails it is sent all the same, and written when it can be."""
         try:
-            if await self._logs.append(self._posted.keys, self._posted.stream, text, is_final=True) is None:
+            if await self._logs.append(self._posted.keys, self._stream, text, is_final=True) is None:
                 self._left = text  # the session has ended, or the call was given up for lost
         except RedisUnavailable:
             self._left = text
@@ -184,11 +190,11 @@ class PostOutlet:
         for _ in range(_RETRIES):
             await anyio.sleep(_RETRY_S)
             try:
-                await self._logs.append(self._posted.keys, self._posted.stream, text, is_final=True)
+                await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
             except RedisUnavailable:
                 continue
             return
-        log.error("answer_not_kept", stream=self._posted.stream)
+        log.error("answer_not_kept", stream=self._stream)
 
 
 class OldOutlet:
@@ -199,7 +205,7 @@ class OldOutlet:
         self._keys = keys
         self._give_up = give_up
         self._claim = backing.claims.of(keys, f"o{secrets.token_urlsafe(12)}", request)
-        self._order = anyio.Lock(fast_acquire=True)
+        self._order = asyncio.Lock()
         self._is_over = False
         self.is_refused = False
         """Whether a request of this id was found to be running already."""

@@ -1,9 +1,8 @@
 """The requests of sessions that this replica is answering: each can be cancelled, and is answered all the same."""
 
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
 
 import anyio
 import structlog
@@ -24,8 +23,7 @@ _PARTING_S = 2.0
 _RETRY_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class TurnId:
+class TurnId(NamedTuple):
     """Which request of which session; its id as JSON."""
 
     tenant: TenantId
@@ -82,24 +80,27 @@ class Turns:
         """How many requests are being answered."""
         return len(self._running)
 
-    @contextmanager
-    def holding(self, turn: Turn) -> Generator[None]:
+    def holding(self, turn: Turn) -> AbstractContextManager[None, None]:
         """Have the turn found by its id while the block runs.
 
         Raises:
-            Conflict: a request of this id is running in the session.
-            LimitExceeded: too many requests of the session are running.
+            Conflict: on entering: a request of this id is running in the session.
+            LimitExceeded: on entering: too many requests of the session are running.
         """
+        return _Held(self, turn)
+
+    def add(self, turn: Turn) -> None:
+        """Have the turn found by its id until it is removed; see `holding`."""
         of = turn.of
         if of in self._running:
             raise Conflict(TAKEN)
         if len(self._running) >= MAX_TURNS and self._count(of) >= MAX_TURNS:
             raise LimitExceeded(f"{MAX_TURNS} requests of the session are running", retry_after_s=_RETRY_S)
         self._running[of] = turn
-        try:
-            yield
-        finally:
-            del self._running[of]
+
+    def remove(self, turn: Turn) -> None:
+        """It is over."""
+        del self._running[turn.of]
 
     def cancel(self, of: TurnId) -> bool:
         """Cancel one request, if it is answered here."""
@@ -116,3 +117,19 @@ class Turns:
 
     def _count(self, of: TurnId) -> int:
         return sum(other.tenant == of.tenant and other.session == of.session for other in self._running)
+
+
+class _Held:
+    """One turn while it is found by its id."""
+
+    __slots__ = ("_turn", "_turns")
+
+    def __init__(self, turns: Turns, turn: Turn) -> None:
+        self._turns = turns
+        self._turn = turn
+
+    def __enter__(self) -> None:
+        self._turns.add(self._turn)
+
+    def __exit__(self, *_: object) -> None:
+        self._turns.remove(self._turn)
