@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-import pytest
 from mcp.client.subscriptions import SubscriptionLost
 
 from benchmarks.faults.world import Row, reached
+from tests.deploy.programs import ProgramMissing
 from tests.deploy.topology import Mode, Topology, running_topology
 from tests.support.documents import pets
 from tests.support.servers import running_servers
@@ -43,7 +43,7 @@ async def measure_rolling(rounds: int) -> Sequence[Row]:
     try:
         async with _topology() as topology:
             await _measure(topology, work, rounds)
-    except pytest.skip.Exception as missing:
+    except ProgramMissing as missing:
         return [Row(promise="R6", what="not measured", figure=str(missing))]
     counted = " and ".join(f"{count:,} ({mode})" for mode, count in work.calls.items())
     figures = (

@@ -12,10 +12,12 @@ from gateway.domain.events import (
     RequestCancelled,
     ResourceUpdated,
     SessionEnded,
+    TemplateChanged,
     TenantRemoved,
 )
 from gateway.store.audit_chain import CATALOG
 from gateway.store.audit_moved import Moved
+from gateway.work.instances import Instances
 
 
 class Events:
@@ -29,6 +31,7 @@ class Events:
         self._credentials = inside.credentials
         self._connections = inside.connections
         self._subscriptions = subscriptions
+        self._instances = Instances(subscriptions.followed, subscriptions.tell, spawn=bus.spawn)
         self._moved = moved
 
     async def publish(self, event: Event) -> None:
@@ -42,6 +45,8 @@ class Events:
             self._moved.note(event.tenant, CATALOG)
         if isinstance(event, ResourceUpdated):  # sessions find it in their logs, whenever they look
             await self._subscriptions.tell(event.tenant, event.uri)
+        if isinstance(event, TemplateChanged):
+            self._instances.note(event.tenant, event.template)
         await self._bus.publish(event)
 
     def distrust(self) -> None:
@@ -68,7 +73,7 @@ class Events:
                 self._connections.forget(event.tenant)
             case SessionEnded() | RequestCancelled():
                 pass  # sessions and their requests listen to the bus themselves
-            case ResourceUpdated():
+            case ResourceUpdated() | TemplateChanged():
                 pass  # subscriptions listen to the bus themselves
             case _:
                 assert_never(event)

@@ -17,6 +17,7 @@ from gateway.domain.events import (
     RequestCancelled,
     ResourceUpdated,
     SessionEnded,
+    TemplateChanged,
     TenantRemoved,
 )
 from gateway.domain.identifiers import KeyId, TenantId
@@ -93,6 +94,8 @@ def _fields_of(event: Event) -> dict[str, object]:
             return {"kind": "request_cancelled", "session": session, "request": request}
         case ResourceUpdated(uri=uri):
             return {"kind": "resource_updated", "uri": uri}
+        case TemplateChanged(template=template):
+            return {"kind": "template_changed", "template": template}
 
 
 def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
@@ -111,6 +114,8 @@ def _event_of(tenant: TenantId, fields: Mapping[str, object]) -> Event | None:
             return RequestCancelled(tenant=tenant, session=session, request=request)
         case "resource_updated":
             return ResourceUpdated(tenant=tenant, uri=_text(fields["uri"]))
+        case "template_changed":
+            return TemplateChanged(tenant=tenant, template=_text(fields["template"]))
         case _:
             return None
 

@@ -1,7 +1,8 @@
 """What the parts of a session are called in Redis; every name begins with the tenant's.
 
 A session is a record, a hash of what changes (`state`), one log per stream with a set of their names (`index`), and the
-set of what it is subscribed to. All of it lives as long as the record and is removed together with it.
+set of what it is subscribed to, with those URIs. All of it is removed together with the record; when that expires, what
+it was subscribed to lives on for a little while.
 """
 
 import hashlib
@@ -44,6 +45,11 @@ class SessionKeys:
     def subscriptions(self) -> str:
         """The digests of the URIs it is subscribed to."""
         return f"{self._prefix}:subscriptions"
+
+    @property
+    def uris(self) -> str:
+        """Those of these URIs that are not too long to be kept, by their digests."""
+        return f"{self._prefix}:uris"
 
     @property
     def logs(self) -> str:

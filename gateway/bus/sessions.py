@@ -8,6 +8,7 @@ have missed such an event drops every lease.
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -31,6 +32,7 @@ log = structlog.get_logger(__name__)
 _LEASE_S = 3.0
 _RENEW_S = 1.0
 _MAX_LEASES = 20_000
+_SPARE = 8
 _MAX_RECORD_BYTES = 64 * 1024
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -59,9 +61,10 @@ redis.call('PEXPIRE', KEYS[4], idle)
 return -1
 """
 
-# KEYS: record, sessions of the tenant, state, index, subscriptions, log of the standalone stream.
-# ARGV: id, idle ms, prefix of the sets of subscribers.
-# Answers the record, whose life begins anew with everything that belongs to it, or nil.
+# KEYS: record, sessions of the tenant, state, index, log of the standalone stream, subscriptions, their URIs.
+# ARGV: id, idle ms, prefix of the sets of subscribers, ms for which subscriptions are kept.
+# Answers the record, whose life begins anew with everything that belongs to it, or nil. Subscriptions may be many, and
+# a session is looked for every second: they live longer, and begin anew when they would end before the session does.
 _FIND = """
 local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
 if not record then
@@ -76,8 +79,12 @@ if of then
   redis.call('ZADD', of, now, ARGV[1])
   redis.call('PEXPIRE', of, ARGV[2])
 end
-for index = 2, 6 do redis.call('PEXPIRE', KEYS[index], ARGV[2]) end
-for _, uri in ipairs(redis.call('SMEMBERS', KEYS[5])) do redis.call('PEXPIRE', ARGV[3] .. uri, ARGV[2]) end
+for index = 2, 5 do redis.call('PEXPIRE', KEYS[index], ARGV[2]) end
+local left = redis.call('PTTL', KEYS[6])
+if left ~= -2 and left < tonumber(ARGV[2]) then
+  for _, uri in ipairs(redis.call('SMEMBERS', KEYS[6])) do redis.call('PEXPIRE', ARGV[3] .. uri, ARGV[4]) end
+  for index = 6, 7 do redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
+end
 return record
 """
 
@@ -88,10 +95,10 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 local of = redis.call('HGET', KEYS[3], 'of')
 if of then redis.call('ZREM', of, ARGV[1]) end
 for _, stream in ipairs(redis.call('SMEMBERS', KEYS[4])) do redis.call('DEL', ARGV[2] .. stream) end
-for _, uri in ipairs(redis.call('SMEMBERS', KEYS[5])) do redis.call('SREM', ARGV[3] .. uri, ARGV[1]) end
+for _, uri in ipairs(redis.call('SMEMBERS', KEYS[6])) do redis.call('SREM', ARGV[3] .. uri, ARGV[1]) end
 local found = redis.call('DEL', KEYS[1])
-redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], KEYS[6])
-redis.pcall('PUBLISH', KEYS[7], '')
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
+redis.pcall('PUBLISH', KEYS[8], '')
 return found
 """
 
@@ -143,6 +150,11 @@ class Sessions:
     def idle_ms(self) -> int:
         """How long a session lives without being used."""
         return self._idle_ms
+
+    @property
+    def kept_ms(self) -> int:
+        """How long its subscriptions are kept without being renewed: an eighth longer, so that they seldom are."""
+        return self._idle_ms + self._idle_ms // _SPARE
 
     def keys(self, tenant: TenantId, session: str) -> SessionKeys:
         """What the parts of a session are called."""
@@ -209,19 +221,25 @@ class Sessions:
 
     async def remove_all(self, tenant: TenantId, *, subject: str | None = None) -> int:
         """End every session of the tenant, or of one subject of it; says how many."""
+        found = await self.ids(tenant, subject=subject)
+        for session in found:
+            await self.remove(tenant, session)
+        return len(found)
+
+    async def ids(self, tenant: TenantId, *, subject: str | None = None) -> Sequence[str]:
+        """The sessions of the tenant, or of one subject of it; some of them may have expired."""
         namespace = self._bus.namespace
         of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
         found: list[bytes] = await self._list([of])
-        for session in found:
-            await self.remove(tenant, session.decode())
-        return len(found)
+        return [session.decode() for session in found]
 
     async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
         if not _ID.fullmatch(session):
             return None
         drops = self._drops
         prefix = subscribers_prefix(self._bus.namespace, tenant)
-        raw: bytes | None = await self._find(self._named(tenant, session), session, self._idle_ms, prefix)
+        lives = self._idle_ms, prefix, self.kept_ms
+        raw: bytes | None = await self._find(self._named(tenant, session), session, *lives)
         record = None if raw is None else self._decode(tenant, session, raw)
         if record is None:
             self._leases.pop((tenant, session), None)
@@ -253,8 +271,9 @@ class Sessions:
             sessions_of(self._bus.namespace, tenant),
             keys.state,
             keys.index,
-            keys.subscriptions,
             keys.log(STANDALONE),
+            keys.subscriptions,
+            keys.uris,
         )
 
     def _keep(self, record: SessionRecord) -> None:

@@ -1,6 +1,6 @@
 """A tenant's own tools, resources, resource templates and prompts: created, read, changed, removed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from gateway.catalog.levels import settle
 from gateway.catalog.listing import Listed
 from gateway.catalog.preparing import PreparedPrimitive, PrimitiveDraft, prepare
 from gateway.catalog.versions import Expected, check_version
-from gateway.domain.events import ResourceUpdated
+from gateway.domain.events import ResourceUpdated, TemplateChanged
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
@@ -65,7 +65,7 @@ async def create_primitive(
         entry.detail = _detail(made)
         await primitives.insert(tenant, db, made)
         listed = await _settled(tenant, catalog, db, made)
-    await _tell(tenant, catalog, family, made.name)
+    await _tell(tenant, catalog, family, [made.name])
     return listed
 
 
@@ -123,7 +123,7 @@ async def update_primitive(
         entry.detail = _detail(revised) | ({} if revised.name == current.name else {"name": revised.name})
         await primitives.save(tenant, db, revised)
         saved = await _settled(tenant, catalog, db, replace(revised, version=current.version + 1))
-    await _tell(tenant, catalog, family, seen.name)
+    await _tell(tenant, catalog, family, [seen.name, revised.name])
     return saved
 
 
@@ -146,13 +146,19 @@ async def remove_primitive(
         check_version(current, expected)
         entry.target, entry.detail = current.name, {"id": current.id}
         await primitives.remove(tenant, db, current.id)
-    await _tell(tenant, catalog, address.family, current.name)
+    await _tell(tenant, catalog, address.family, [current.name])
 
 
-async def _tell(tenant: TenantId, catalog: Catalog, family: Family, name: str) -> None:
-    """What stands at a URI has been put there, changed or taken away: a template may make what is read there now."""
-    if family is Family.RESOURCE:
-        await announce(catalog, ResourceUpdated(tenant=tenant, uri=name))
+async def _tell(tenant: TenantId, catalog: Catalog, family: Family, names: Iterable[str]) -> None:
+    """What stands at a URI has been put there, changed or taken away: a template may make what is read there now.
+
+    The same is true of whatever a template makes.
+    """
+    for name in dict.fromkeys(names):
+        if family is Family.RESOURCE:
+            await announce(catalog, ResourceUpdated(tenant=tenant, uri=name))
+        elif family is Family.TEMPLATE:
+            await announce(catalog, TemplateChanged(tenant=tenant, template=name))
 
 
 async def find_primitive(tenant: TenantId, catalog: Catalog, db: Db, address: Address) -> Primitive:

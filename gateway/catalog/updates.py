@@ -1,6 +1,6 @@
 """That what stands at a URI is not what it was: said by the tenant, told to whoever follows the resource."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 import anyio
 import anyio.to_thread
@@ -79,16 +79,18 @@ async def _templates(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[str
 
 async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
     """Those of the URIs that no template makes; where templates are many that takes a while, so beside the loop."""
-    return await anyio.to_thread.run_sync(_without_makers, templates, uris) if uris else uris
+    return uris - await anyio.to_thread.run_sync(made_by, templates, uris) if uris else uris
 
 
-def _without_makers(templates: Sequence[str], uris: Set[str]) -> Set[str]:
-    left = set(uris)
+def made_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
+    """Those of the URIs that one of the templates makes; what is no template makes none."""
+    wanted = frozenset(uris)
+    left = set(wanted)
     for text in templates:
         begun = [uri for uri in left if uri.startswith(text.partition("{")[0])]
         if begun and (template := _read(text)) is not None:
             left -= {uri for uri in begun if template.match(uri) is not None}
-    return left
+    return wanted - left
 
 
 def _read(template: str) -> UriTemplate | None:

@@ -55,4 +55,12 @@ class ResourceUpdated:
     uri: str
 
 
-Event = CatalogMoved | KeyChanged | SessionEnded | TenantRemoved | ResourceUpdated | RequestCancelled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateChanged:
+    """A resource template was made, changed or taken away: what stands at the URIs it makes is not what it was."""
+
+    tenant: TenantId
+    template: str
+
+
+Event = CatalogMoved | KeyChanged | SessionEnded | TenantRemoved | ResourceUpdated | TemplateChanged | RequestCancelled

@@ -7,7 +7,7 @@ it is told is `gateway.protocol.listen_streams`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -77,6 +77,11 @@ class Listen:
             resources_list_changed=Family.RESOURCE in self._lists or None,
             resource_subscriptions=list(self._uris) or None,
         )
+
+    @property
+    def uris(self) -> Iterable[str]:
+        """The resources of which it is told."""
+        return self._uris
 
     def take(self) -> Sequence[Change]:
         """What there is to tell, once."""
@@ -187,6 +192,16 @@ class Listens:
             self._gathered[tenant] = {}
             asyncio.get_running_loop().call_later(GATHER_S, self._tell_gathered, tenant)
         self._gathered[tenant][uri] = None
+
+    async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
+        """The resources of which clients of the tenant are told here, those of some clients at a time."""
+        listens = tuple(self._open.get(tenant, ()))
+        for place in range(0, len(listens), _AT_ONCE):
+            yield [uri for listen in listens[place : place + _AT_ONCE] for uri in listen.uris]
+
+    async def tell_followers(self, tenant: TenantId, uri: str) -> None:
+        """The same as `tell`, for a caller that waits elsewhere."""
+        self.tell(tenant, uri)
 
     def distrust(self) -> None:
         """Events may have been lost: whoever listens looks at everything anew."""

@@ -13,7 +13,15 @@ from gateway.bus.leftovers import Leftovers
 from gateway.bus.lives import Life
 from gateway.calls.run import Calls
 from gateway.connections.connections import Connections
-from gateway.domain.events import Event, KeyChanged, RequestCancelled, ResourceUpdated, SessionEnded, TenantRemoved
+from gateway.domain.events import (
+    Event,
+    KeyChanged,
+    RequestCancelled,
+    ResourceUpdated,
+    SessionEnded,
+    TemplateChanged,
+    TenantRemoved,
+)
 from gateway.domain.principals import Principal
 from gateway.identity.credentials import Credentials
 from gateway.protocol.endpoint import Endpoint
@@ -33,6 +41,7 @@ from gateway.protocol.streams import KEEP_ALIVE_S, Streams
 from gateway.protocol.subscriptions import SessionSettings
 from gateway.protocol.turns import TurnId, Turns
 from gateway.telemetry.traces import Traces
+from gateway.work.instances import Instances
 
 log = structlog.get_logger(__name__)
 
@@ -55,6 +64,7 @@ class Face:
         self._connections = connections
         self._turns = Turns()
         self._listens = Listens(connections, backing.places)
+        self._instances = Instances(self._listens.followed, self._listens.tell_followers, spawn=backing.bus.spawn)
         self._streams = Streams(backing.places, keep_alive_s=min(KEEP_ALIVE_S, backing.idle_s / 3))
         settings = SessionSettings(backing)
         listen_streams = ListenStreams(self._listens)
@@ -103,6 +113,8 @@ class Face:
                 self._turns.cancel(TurnId(tenant, session, request.encode()))
             case ResourceUpdated(tenant=tenant, uri=uri):
                 self._listens.tell(tenant, uri)
+            case TemplateChanged(tenant=tenant, template=template):
+                self._instances.note(tenant, template)
             case TenantRemoved(tenant=tenant):
                 self._streams.end(tenant)
                 self._turns.end_session(tenant)

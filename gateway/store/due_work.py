@@ -24,9 +24,12 @@ class DueWork:
     due_at: datetime
 
 
-async def page(db: AsyncSession, *, until: datetime, limit: int) -> Sequence[DueWork]:
-    """What was due by then, oldest first, of all tenants; sees past row-level security."""
-    listed = func.list_due_work(until, limit).table_valued(*_COLUMNS)
+async def page(db: AsyncSession, *, until: datetime, limit: int, of_each: int) -> Sequence[DueWork]:
+    """What was due by then, of all tenants in turns: the oldest of each, then the next; sees past row-level security.
+
+    No tenant has more than `of_each` in it, so that nobody's backlog hides what another waits for.
+    """
+    listed = func.list_due_work(until, limit, of_each).table_valued(*_COLUMNS)
     rows = await db.execute(select(*(listed.c[name] for name in _COLUMNS)))
     return [
         DueWork(tenant=TenantId(row["tenant_id"]), id=row["id"], kind=row["kind"], due_at=row["due_at"])

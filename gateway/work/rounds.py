@@ -26,6 +26,8 @@ AT_ONCE = 32
 AT_ONCE_EACH = 4
 _PAUSE_S = 1.0
 _SEEN_AT_ONCE = 1000
+_SEEN_OF_EACH = 2 * AT_ONCE_EACH
+"""Work that takes longer than was thought is due again while it is under way; what comes after it is seen, too."""
 
 Perform = Callable[[DueWork], Awaitable[None]]
 """Does one piece of work, unless another replica has taken it; leaves behind when it is due again, if ever."""
@@ -67,7 +69,7 @@ class Rounds:
 
     async def _begin_what_is_due(self) -> None:
         async with self._store.unscoped() as db:
-            found = await due_work.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE)
+            found = await due_work.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE, of_each=_SEEN_OF_EACH)
         busy = Counter(tenant for tenant, _ in self._running)
         for due in found:
             perform = self._kinds.get(due.kind)

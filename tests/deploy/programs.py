@@ -5,16 +5,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 from pathlib import Path
-
-import pytest
 
 _KEPT = Path(sys.prefix) / "debian"
 _PATIENCE_S = 180
 
 
+class ProgramMissing(unittest.SkipTest):
+    """A program is not here and cannot be fetched; a test that raises it is skipped."""
+
+
 def find_program(package: str, name: str) -> Path:
-    """The program `name` of a Debian package; where apt cannot fetch it, the test that asks is skipped."""
+    """The program `name` of a Debian package.
+
+    Raises:
+        ProgramMissing: apt cannot fetch it.
+    """
     installed = shutil.which(name)
     if installed is not None:
         return Path(installed)
@@ -29,11 +36,11 @@ def find_program(package: str, name: str) -> Path:
 
 def _fetch(package: str) -> None:
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
-        pytest.skip(f"NOT RUN: {package} is not installed and there is no apt to fetch it with")
+        raise ProgramMissing(f"NOT RUN: {package} is not installed and there is no apt to fetch it with")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if not _download(package, folder):
-            pytest.skip(f"NOT RUN: apt cannot fetch {package}")
+            raise ProgramMissing(f"NOT RUN: apt cannot fetch {package}")
         unpacked = folder / "unpacked"
         subprocess.run(["dpkg", "-x", *map(str, folder.glob("*.deb")), str(unpacked)], check=True)
         shutil.rmtree(_KEPT / package, ignore_errors=True)

@@ -1,6 +1,8 @@
 """How updates reach whoever follows: each once, in their order, whatever was said of them while nobody took them."""
 
-from tests.behaviour.updates.conftest import Era, Notes, eras
+from typing import Any
+
+from tests.behaviour.updates.conftest import ROWS, Era, Notes, eras
 from tests.support.events import Wire, request
 from tests.support.primitives import add, text_resource
 
@@ -61,3 +63,77 @@ async def test_a_resource_in_a_templates_place_is_another_one(notes: Notes, era:
         assert {await client.next(), await client.next()} == told
         (await notes.gateway.admin.delete(f"{place}/{stored['id']}")).raise_for_status()
         assert {await client.next(), await client.next()} == told
+
+
+@eras
+async def test_a_resource_that_is_moved_into_a_templates_place_is_another_one(notes: Notes, era: Era) -> None:
+    """Ours: whoever follows the URI that a resource has now is told, as well as who follows the one it had (RES-5)."""
+    async with notes.following(era, "note://1", "row://7") as client:
+        await _change(notes, "resources", "note://1", {"definition": {"uri": "row://7", "name": "moved"}})
+        told = {await client.next(), await client.next()}
+
+    assert told == {"resources/list_changed", "resources/updated row://7"}
+
+
+@eras
+async def test_a_changed_template_tells_of_what_it_makes(notes: Notes, era: Era) -> None:
+    """Ours: each of its URIs that somebody follows is another resource by now, and no other is (RES-5)."""
+    other = {"kind": "template", "text": "another row {{ id }}", "mimeType": "text/plain"}
+    async with notes.following(era, "row://7", "note://2", "row://8") as client:
+        await _change(notes, "resource-templates", ROWS["definition"]["uriTemplate"], {"handler": other})
+        told = [await client.next(), await client.next()]
+        await notes.touch("note://2")
+        told.append(await client.next())
+
+    assert told == [f"resources/updated {uri}" for uri in ("row://7", "row://8", "note://2")]
+
+
+@eras
+async def test_a_template_that_comes_back_tells_of_what_it_makes(notes: Notes, era: Era) -> None:
+    """Ours: under another name, or away, it makes nothing that could be read; then it does again (RES-4, RES-5)."""
+    name, away = ROWS["definition"]["uriTemplate"], "away://{id}"
+    listed, told = "resources/list_changed", "resources/updated row://7"
+    async with notes.following(era, "row://7") as client:
+        await _change(notes, "resource-templates", name, _called(away))
+        assert await client.next() == listed
+        await _change(notes, "resource-templates", away, _called(name))
+        assert {await client.next(), await client.next()} == {listed, told}
+        (await notes.gateway.admin.delete(await _find(notes, "resource-templates", name))).raise_for_status()
+        assert await client.next() == listed
+        await add(notes.gateway, notes.slug, "resource-templates", ROWS)
+        assert {await client.next(), await client.next()} == {listed, told}
+
+
+async def test_what_a_template_made_anew_while_nobody_listened_is_told_later(notes: Notes) -> None:
+    """Ours: a change of the template waits in the session like any other update (RES-4, RES-5)."""
+    wire = Wire(notes.replicas, notes.slug, notes.key)
+    await wire.initialize(notes.replicas.a)
+    for uri in ("row://1", "row://2"):
+        answer = await wire.post(notes.replicas.b, request("resources/subscribe", {"uri": uri}))
+        assert answer.json()["result"] == {}
+    await wire.post(notes.replicas.b, request("resources/unsubscribe", {"uri": "row://1"}))
+    other = {"kind": "template", "text": "another row", "mimeType": "text/plain"}
+    await _change(notes, "resource-templates", ROWS["definition"]["uriTemplate"], {"handler": other})
+
+    async with wire.listening(notes.replicas.b) as events:
+        said = await events.message()
+    await wire.close()
+
+    assert (said["method"], said["params"]["uri"]) == (UPDATED, "row://2")
+
+
+def _called(uri_template: str) -> dict[str, Any]:
+    return {"definition": ROWS["definition"] | {"uriTemplate": uri_template}}
+
+
+async def _change(notes: Notes, nouns: str, name: str, wanted: dict[str, Any]) -> None:
+    """Revise a primitive at the first replica."""
+    answer = await notes.gateway.admin.patch(await _find(notes, nouns, name), json=wanted)
+    assert answer.status_code == 200, answer.text
+
+
+async def _find(notes: Notes, nouns: str, name: str) -> str:
+    """Where the admin API has the primitive of this name."""
+    place = f"/tenants/{notes.slug}/{nouns}"
+    items = (await notes.gateway.admin.get(place)).json()["items"]
+    return next(f"{place}/{each['id']}" for each in items if name in each["definition"].values())

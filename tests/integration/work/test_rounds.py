@@ -13,6 +13,7 @@ from gateway.store.engine import Store
 from gateway.work.rounds import AT_ONCE_EACH, Rounds
 from tests.integration.store.samples import make_tenant
 from tests.support.replicas import until
+from tests.support.servers import TestDatabase, execute
 
 _KIND = "count"
 
@@ -94,6 +95,42 @@ async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
             await until(are_all_done, seconds=30)
 
     assert most == AT_ONCE_EACH
+
+
+async def test_a_tenants_backlog_hides_nobody_elses_work(store: Store, database: TestDatabase) -> None:
+    """Ours: with 5,000 older pieces of one tenant due, what another has is in the first answer (RES-5, SRV-4)."""
+    async with store:
+        crowded, small = await _due(store, "acme", 0), await _due(store, "globex", 1)
+        await execute(
+            database.superuser_url,
+            f"insert into due_work select '{crowded}', 'w' || n, '{_KIND}', now() - (n + 60) * interval '1 second' "
+            "from generate_series(1, 5000) n",
+        )
+        done = anyio.Event()
+
+        async def perform(due: DueWork) -> None:
+            if due.tenant == small:
+                done.set()
+            await anyio.sleep_forever()
+
+        async with store.unscoped() as db:
+            seen = await due_work.page(db, until=datetime.now(UTC), limit=10, of_each=3)
+        async with Rounds(store, {_KIND: perform}, pause_s=600):
+            with anyio.fail_after(30):
+                await done.wait()
+
+    assert [work.id for work in seen] == ["w5000", "globex_0", "w4999", "w4998"]
+
+
+async def test_tenants_take_turns_when_not_all_are_seen(store: Store) -> None:
+    """Ours: the oldest of everyone comes before the second of anyone (RES-5)."""
+    async with store:
+        for number in range(4):
+            await _due(store, f"tenant-{number}", 3)
+        async with store.unscoped() as db:
+            seen = await due_work.page(db, until=datetime.now(UTC), limit=5, of_each=3)
+
+    assert [work.id for work in seen] == [*(f"tenant-{number}_0" for number in range(4)), "tenant-0_1"]
 
 
 async def test_work_that_fails_is_due_again_and_other_kinds_are_left_alone(store: Store) -> None:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.bus.messages import Envelope, MessageRefused
-from gateway.domain.events import CatalogMoved, Event, KeyChanged, ResourceUpdated, SessionEnded, TenantRemoved
+from gateway.domain.events import (
+    CatalogMoved,
+    Event,
+    KeyChanged,
+    ResourceUpdated,
+    SessionEnded,
+    TemplateChanged,
+    TenantRemoved,
+)
 from gateway.domain.identifiers import KeyId, TenantId
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -18,6 +26,7 @@ EVENTS: list[Event] = [
     SessionEnded(tenant=ACME, session="s" * 43),
     TenantRemoved(tenant=ACME),
     ResourceUpdated(tenant=ACME, uri="docs://ключ?x=y"),
+    TemplateChanged(tenant=ACME, template="docs://ключ/{x}"),
 ]
 
 

@@ -1,0 +1,61 @@
+"""Whoever follows what a resource template makes is told when the template has changed: each of its URIs by itself.
+
+Which URIs are followed is asked of whoever keeps them, one look per tenant at a time: what changes meanwhile waits for
+the next one. So many changes of templates with many followers cost one look after another, and never more at once.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
+from contextlib import aclosing
+
+import anyio.to_thread
+import structlog
+
+from gateway.catalog.updates import made_by
+from gateway.domain.identifiers import TenantId
+from gateway.errors import RedisUnavailable
+
+log = structlog.get_logger(__name__)
+
+_REMEMBERED = 10_000
+
+Followed = Callable[[TenantId], AsyncGenerator[Sequence[str]]]
+"""The URIs that somebody in the tenant follows, part by part; those that several follow may come again."""
+Tell = Callable[[TenantId, str], Awaitable[object]]
+"""Tells whoever follows the URI."""
+
+
+class Instances:
+    """Tells the followers of what templates make; `spawn` runs something beside the caller."""
+
+    def __init__(self, followed: Followed, tell: Tell, *, spawn: Callable[..., object]) -> None:
+        self._followed = followed
+        self._tell = tell
+        self._spawn = spawn
+        self._waiting: dict[TenantId, dict[str, None]] = {}
+        self._looking: set[TenantId] = set()
+
+    def note(self, tenant: TenantId, template: str) -> None:
+        """The template has changed."""
+        self._waiting.setdefault(tenant, {})[template] = None
+        if tenant not in self._looking:
+            self._looking.add(tenant)
+            self._spawn(self._look, tenant)
+
+    async def _look(self, tenant: TenantId) -> None:
+        try:
+            while templates := self._waiting.pop(tenant, None):
+                await self._tell_those_of(tenant, tuple(templates))
+        except RedisUnavailable as error:
+            log.warning("followers_not_told", tenant_id=tenant, reason=error.message)
+        finally:
+            self._looking.discard(tenant)
+            self._waiting.pop(tenant, None)
+
+    async def _tell_those_of(self, tenant: TenantId, templates: Sequence[str]) -> None:
+        told: Set[str] = frozenset()
+        async with aclosing(self._followed(tenant)) as followed:
+            async for uris in followed:
+                made = await anyio.to_thread.run_sync(made_by, templates, uris)
+                for uri in sorted(made - told):
+                    await self._tell(tenant, uri)
+                told = told | made if len(told) < _REMEMBERED else made  # being told twice does no harm
