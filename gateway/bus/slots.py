@@ -21,6 +21,7 @@ _RETRY_S = 0.25
 _TIDY_S = 0.25
 _ROUNDS = 8
 _SMALL = 8
+_PARTS = 32
 
 # KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, life in ms.
 # Answers how many this replica now holds.
@@ -110,9 +111,13 @@ class Slots:
             await (self._synced or self._start_sync()).wait()
 
     def _settle(self) -> None:
-        """Give back what is held in excess: soon, or at once where the limit is so small that each slot is missed."""
+        """Give back what is held in excess: soon, or at once where the limit is so small that each slot is missed.
+
+        Where nothing runs, so few stay in hand until the next renewal that nobody misses them.
+        """
         needed = self._in_use + self._waiting
-        if self._held - needed <= (max(self._spare, needed) if self._spare and needed else 0):
+        allowed = max(self._spare, needed) if needed and self._spare else 2 * (self._limit // _PARTS)
+        if self._held - needed <= allowed:
             return
         if self._synced is not None or self._is_tidying or self._is_alone:
             return
@@ -132,7 +137,7 @@ class Slots:
     @property
     def _spare(self) -> int:
         """How many slots may stay in hand unused; a small limit leaves none for that."""
-        return max(1, self._limit // 32) if self._limit >= _SMALL else 0
+        return max(1, self._limit // _PARTS) if self._limit >= _SMALL else 0
 
     def _adopt(self, limit: int) -> None:
         if limit != self._limit:

@@ -157,6 +157,28 @@ async def test_most_calls_do_not_ask_redis(replicas: tuple[Buckets, Buckets], ra
     assert after - before < 300
 
 
+async def test_a_call_now_and_then_keeps_its_place_in_hand(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
+    monkeypatch.setattr("gateway.bus.slots._TIDY_S", 0.01)
+    monkeypatch.setattr("gateway.bus.buckets.RENEW_S", 60)
+    buckets, limits = Buckets(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    asked = 0
+    sync = buckets.slots_of(ACME)._sync
+
+    async def counted(done: anyio.Event) -> None:
+        nonlocal asked
+        asked += 1
+        await sync(done)
+
+    monkeypatch.setattr(buckets.slots_of(ACME), "_sync", counted)
+    for _ in range(10):
+        async with buckets.admit(ACME, KEY, limits):
+            pass
+        await anyio.sleep(0.05)  # longer than what is held in excess is held
+
+    assert asked == 1
+
+
 async def test_a_slow_caller_wastes_no_tokens(replicas: tuple[Buckets, Buckets], raw: Any) -> None:
     """Ours: leases are as small as recent use, so that idle keys do not drain the tenant's bucket."""
     limits = Limits(calls_per_second=0.001, burst=1000)
