@@ -32,6 +32,7 @@ REQUESTS = "tests/integration/handlers/test_declared_requests.py"
 WEBHOOKS = "tests/behaviour/updates/test_webhooks.py"
 MODERN = "tests/behaviour/sessions/test_modern.py"
 SUBSCRIPTIONS = "tests/behaviour/sessions/test_subscriptions.py"
+SUBSCRIBERS = "tests/integration/bus/test_subscribers.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
 
@@ -1434,6 +1435,30 @@ WHO_IS_TOLD = (
         "if self._left < 1:",
         "if False:",
         ("tests/unit/protocol/test_telling.py::test_dropped_messages_are_counted_in_one_note",),
+    ),
+    Guard(
+        "changed-template-is-told",
+        "who follows what a template makes hears that it makes something else",
+        "gateway/catalog/primitives.py",
+        "elif family is Family.TEMPLATE:",
+        "elif False:",
+        ("tests/behaviour/updates/test_delivery.py::test_a_changed_template_tells_of_what_it_makes",),
+    ),
+    Guard(
+        "subscriptions-seldom-renewed",
+        "a session with many subscriptions costs Redis no more than one with none",
+        "gateway/bus/sessions.py",
+        "if left ~= -2 and left < tonumber(ARGV[2]) then",
+        "if true then",
+        (f"{SUBSCRIBERS}::test_a_session_with_many_subscriptions_costs_as_little_as_one_with_none",),
+    ),
+    Guard(
+        "work-in-turns",
+        "one tenant's backlog does not hide what others wait for",
+        "migrations/versions/0009_due_work_in_turns.py",
+        "where w.turn <= of_each",
+        "where true",
+        ("tests/integration/work/test_rounds.py::test_a_tenants_backlog_hides_nobody_elses_work",),
     ),
 )
 
