@@ -1,12 +1,20 @@
 """What every test may ask for: the event loop, real servers, an empty Redis, a migrated database."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from multiprocessing.util import Finalize
+from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import self_signed
 from tests.support.loops import TestLoop, unseen
+from tests.support.memory import make_folder
 from tests.support.servers import TestDatabase, TestServers, running_servers
+
+_LAST = -1000
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +30,21 @@ def nothing_unseen() -> Iterator[None]:
     yield
     if errors := unseen():
         raise ExceptionGroup("went wrong on the event loop, and nobody waited for it", errors)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate that no server shows."""
+    return self_signed(tmp_path_factory.mktemp("authority"), "authority.test")
+
+
+@pytest.fixture(autouse=True)
+def trust(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
+    """Trust one authority: whoever opens a way out reads all that are trusted, and this machine's take him 50 ms.
+
+    Where tests fetch packages the machine's are trusted: their folders have a fixture of this name that does nothing.
+    """
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +94,18 @@ def _keep_bytecode() -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+def _write_to_memory(config: pytest.Config) -> None:
+    """Let this process and all it starts keep its files in memory until it exits, unless told where to keep them."""
+    if "TMPDIR" in os.environ or (folder := make_folder()) is None:
+        return
+    os.environ["TMPDIR"] = str(folder)
+    config.option.basetemp = config.option.basetemp or folder / "t"  # short, for the paths of sockets
+    tempfile.tempdir = None  # it may have been asked before
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=_LAST)  # after multiprocessing's own folder in it
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A transport that a failing test left open is reported, not raised: uvloop's loop never closes if that raises."""
     _keep_bytecode()
+    _write_to_memory(config)
     config.addinivalue_line("filterwarnings", "default:unclosed resource <:ResourceWarning")

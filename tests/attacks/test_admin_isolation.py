@@ -1,6 +1,7 @@
 """Every route of the admin API, asked by those who may not: nobody, other tenants, keys without the scope."""
 
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from gateway.domain.keys import mint_key
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool
+from tests.support.servers import TestServers
 
 URL = "https://pets.example"
 RULES = {"include": [{"names": ["x*"]}]}
@@ -122,32 +124,49 @@ class Two:
         return items
 
 
-@pytest.fixture
-async def two(database_url: str, redis_url: str) -> AsyncGenerator[Two]:
+@asynccontextmanager
+async def _running_two(servers: TestServers) -> AsyncGenerator[Two]:
     """A gateway with the tenants `a` and `b`; everything they have is called differently."""
-    async with running_gateway(database_url, redis_url) as gateway:
-        ids: dict[tuple[str, str], str] = {}
-        tenants: dict[str, str] = {}
-        for slug, source in (("a", "pets"), ("b", "zoo")):
-            await gateway.create_tenant(slug)
-            tenants[slug] = (await gateway.admin.get(f"/tenants/{slug}")).json()["id"]
-            made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
-            ids["keys", slug] = made.json()["id"]
-            await gateway.import_document(slug, pets(URL), name=source, prefix=source)
-            tool = f"/tenants/{slug}/tools/{source}_get_pet"
-            overridden = await gateway.admin.patch(tool, json={"name": f"{source}_chosen"})
-            ids["sources", slug] = overridden.json()["override"]["id"]
-            await add(gateway, slug, "profiles", {"name": source})
-            await add(gateway, slug, "credentials", {"name": source, **SECRET})
-            await add(gateway, slug, "webhooks", {"name": source})
-            for noun in NOUNS:
-                ids[noun, slug] = (await add(gateway, slug, noun, _primitive(noun, source)))["id"]
-            watched = {"uri": _uri("resources", source), "url": URL, "interval_s": 86_400}
-            ids["watches", slug] = (await add(gateway, slug, "watches", watched))["id"]
-        keys = {
-            scope: await gateway.create_key("a", scope) for scope in ("mcp", "admin", "approve", "audit", "provide")
-        }
-        yield Two(gateway, ids, tenants, keys)
+    with servers.database() as database:
+        async with running_gateway(database.app_url, servers.own_redis()) as gateway:
+            yield await _furnished(gateway)
+
+
+@pytest.fixture(scope="module")
+async def two(servers: TestServers) -> AsyncGenerator[Two]:
+    """For all tests in which whoever asks may change nothing."""
+    async with _running_two(servers) as two:
+        yield two
+
+
+@pytest.fixture
+async def own_two(servers: TestServers) -> AsyncGenerator[Two]:
+    """For the one in which it may."""
+    async with _running_two(servers) as two:
+        yield two
+
+
+async def _furnished(gateway: RunningGateway) -> Two:
+    ids: dict[tuple[str, str], str] = {}
+    tenants: dict[str, str] = {}
+    for slug, source in (("a", "pets"), ("b", "zoo")):
+        await gateway.create_tenant(slug)
+        tenants[slug] = (await gateway.admin.get(f"/tenants/{slug}")).json()["id"]
+        made = await gateway.admin.post(f"/tenants/{slug}/keys", json={"name": "k", "scopes": ["mcp"]})
+        ids["keys", slug] = made.json()["id"]
+        await gateway.import_document(slug, pets(URL), name=source, prefix=source)
+        tool = f"/tenants/{slug}/tools/{source}_get_pet"
+        overridden = await gateway.admin.patch(tool, json={"name": f"{source}_chosen"})
+        ids["sources", slug] = overridden.json()["override"]["id"]
+        await add(gateway, slug, "profiles", {"name": source})
+        await add(gateway, slug, "credentials", {"name": source, **SECRET})
+        await add(gateway, slug, "webhooks", {"name": source})
+        for noun in NOUNS:
+            ids[noun, slug] = (await add(gateway, slug, noun, _primitive(noun, source)))["id"]
+        watched = {"uri": _uri("resources", source), "url": URL, "interval_s": 86_400}
+        ids["watches", slug] = (await add(gateway, slug, "watches", watched))["id"]
+    keys = {scope: await gateway.create_key("a", scope) for scope in ("mcp", "admin", "approve", "audit", "provide")}
+    return Two(gateway, ids, tenants, keys)
 
 
 def _shape(answer: httpx.Response) -> object:
@@ -179,14 +198,14 @@ async def test_a_foreign_object_answers_like_a_missing_one(two: Two) -> None:
     assert await two.trail("b") == before
 
 
-async def test_every_route_about_an_object_answers_for_the_own_one(two: Two) -> None:
+async def test_every_route_about_an_object_answers_for_the_own_one(own_two: Two) -> None:
     """Ours: the same requests go through where the object is the tenant's own, so the refusals mean something."""
     removals = [route for route in ABOUT_ONE if route[0] == "DELETE"]
     for route in [*(route for route in ABOUT_ONE if route not in removals), *removals]:
         noun = route[1].split("/")[3]
         if route in NAMED_BY_URI and route in removals:  # it was removed by its id before
-            await add(two.gateway, "a", noun, _primitive(noun, "pets"))
-        answer = await two.ask(route, "a", "a", two.keys["admin"])
+            await add(own_two.gateway, "a", noun, _primitive(noun, "pets"))
+        answer = await own_two.ask(route, "a", "a", own_two.keys["admin"])
         assert answer.is_success, (route, answer.text)
 
 

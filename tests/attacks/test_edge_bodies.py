@@ -12,6 +12,7 @@ import pytest
 
 from gateway.web.edge import EdgeLimits
 from tests.support.gateway import ACCEPT, MODERN, OPERATOR_KEY, RunningGateway, running_gateway
+from tests.support.servers import TestServers
 
 BROKEN = [
     b"",
@@ -30,17 +31,19 @@ BROKEN = [
 ]
 
 
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[RunningGateway]:
-    monkeypatch.setattr("gateway.web.edge.EdgeLimits", partial(EdgeLimits, body_grace_s=0.5))
-    async with running_gateway(database_url, redis_url) as running:
-        yield running
+@pytest.fixture(scope="module")
+async def gateway(servers: TestServers) -> AsyncGenerator[RunningGateway]:
+    """One for all, with the tenant `acme`: no body here is taken."""
+    with servers.database() as database, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gateway.web.edge.EdgeLimits", partial(EdgeLimits, body_grace_s=0.5))
+        async with running_gateway(database.app_url, servers.own_redis()) as running:
+            await running.create_tenant("acme")
+            yield running
 
 
 @pytest.fixture
 async def key(gateway: RunningGateway) -> str:
-    """A key of the tenant `acme`."""
-    await gateway.create_tenant("acme")
+    """A new key of the tenant `acme`."""
     return await gateway.create_key("acme")
 
 
@@ -80,7 +83,7 @@ async def test_json_that_is_not_one_value_is_refused_by_the_admin_face(gateway: 
     assert answer.status_code == 400
     assert answer.json()["code"] == "input.body_invalid"
     assert answer.json()["errors"]
-    assert (await gateway.admin.get("/tenants")).json()["items"] == []
+    assert [item["slug"] for item in (await gateway.admin.get("/tenants")).json()["items"]] == ["acme"]
 
 
 @pytest.mark.parametrize("era", [MODERN, "2025-11-25"])

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
+from tests.support.servers import TestServers
 
 FACES = [
     ("POST", "/t/acme/mcp"),
@@ -24,10 +25,12 @@ FACES = [
 ]
 
 
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str) -> AsyncGenerator[RunningGateway]:
-    async with running_gateway(database_url, redis_url) as running:
-        yield running
+@pytest.fixture(scope="module")
+async def gateway(servers: TestServers) -> AsyncGenerator[RunningGateway]:
+    """One for all: no request here gets far enough to change anything."""
+    with servers.database() as database:
+        async with running_gateway(database.app_url, servers.own_redis()) as running:
+            yield running
 
 
 async def _speak(gateway: RunningGateway, *parts: bytes, closes: bool = True) -> tuple[int, bytes]:

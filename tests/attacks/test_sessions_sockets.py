@@ -65,7 +65,7 @@ async def _serving(app: Answer, *, http: type[Socket] = _Impatient) -> AsyncGene
                 await server.answering.wait()
             yield listener.getsockname()[1]
         finally:
-            server.should_exit = True
+            server.leave()
 
 
 async def _ok(scope: Scope, receive: Receive, send: Send) -> None:
@@ -286,6 +286,6 @@ async def test_the_kernel_watches_the_peer() -> None:
         writer.write(ASK)
         await reader.readuntil(b"ok")
         writer.close()
-        server.should_exit = True
+        server.leave()
 
     assert seen == [1, 30_000]

@@ -27,4 +27,4 @@ async def hosted(app: Any) -> AsyncGenerator[RunningGateway]:
             async with clients_of(url, OPERATOR_KEY) as (admin, http):
                 yield RunningGateway(url, admin, http, Readiness())
         finally:
-            server.should_exit = True
+            server.leave()

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import anyio.to_thread
@@ -36,6 +36,8 @@ _STARTING_S = 180.0
 _STOPPING_S = 15.0
 _SHOWN_LINES = 40
 _REDIS_PASSWORD = "of-a-replica"
+_USERS = itertools.count(1)
+"""Replicas of several tests may be up at once, and each set forgets its users when it ends."""
 
 
 class Replica:
@@ -48,7 +50,7 @@ class Replica:
         self._python = python
         self.log = folder / f"replica-{name}.jsonl"
         self.is_up = False
-        self.redis_user = f"replica-{name}"
+        self.redis_user = f"replica-{name}-{next(_USERS)}"
         self._environment = {
             **environment,
             "GATEWAY_REDIS_URL": as_redis_user(redis_url, self.redis_user),
@@ -284,7 +286,9 @@ async def tool_names(client: Client) -> list[str]:
 @contextmanager
 def commanding(redis_url: str) -> Generator[Callable[..., object]]:
     """Redis as its operator commands it."""
-    with redis.Redis(unix_socket_path=urlsplit(redis_url).path) as client:
+    parts = urlsplit(redis_url)
+    number = int(parse_qs(parts.query).get("db", ["0"])[0])
+    with redis.Redis(unix_socket_path=parts.path, db=number) as client:
         yield cast(Callable[..., object], cast(Any, client).execute_command)
 
 

@@ -22,6 +22,8 @@ from gateway.store.migrate import migrate
 _Result = TypeVar("_Result")
 
 TEMPLATE = "gateway_template"
+_CHEAP = ("fsync = off", "max_wal_size = '96MB'", "min_wal_size = '32MB'")
+"""What tests store need not survive a power cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class TestServers:
     def __init__(self, urls: EmbeddedUrls) -> None:
         self.urls = urls
         self._numbers = itertools.count(1)
+        self._own_redis = itertools.cycle(range(1, 16))
         self._has_template = False
 
     @property
@@ -54,7 +57,7 @@ class TestServers:
     def database(self) -> Generator[TestDatabase]:
         """A migrated database of its own, dropped afterwards."""
         self._make_template()
-        with self._created(f"test_{next(self._numbers)}", TEMPLATE) as name:
+        with self._created(f"test_{next(self._numbers)}", f"{TEMPLATE} strategy file_copy") as name:
             yield self._named(name)
 
     @contextmanager
@@ -65,8 +68,15 @@ class TestServers:
 
     def empty_redis(self) -> str:
         """Redis without any key, and where it is."""
-        with redis.Redis(unix_socket_path=urlsplit(self.urls.redis_url).path) as client:
-            client.execute_command("FLUSHALL")  # pyright: ignore[reportUnknownMemberType]  # partly typed
+        return self._flushed(0)
+
+    def own_redis(self) -> str:
+        """The same, and nobody empties it but who asks for the fifteenth one after it."""
+        return f"{self._flushed(number := next(self._own_redis))}?db={number}"
+
+    def _flushed(self, number: int) -> str:
+        with redis.Redis(unix_socket_path=urlsplit(self.urls.redis_url).path, db=number) as client:
+            client.execute_command("FLUSHDB")  # pyright: ignore[reportUnknownMemberType]  # partly typed
         return self.urls.redis_url
 
     @contextmanager
@@ -85,12 +95,9 @@ class TestServers:
         )
 
     def _make_template(self) -> None:
-        """Migrated once per process; copying it takes a twentieth of a second.
-
-        What tests store need not survive a power cut, and creating and dropping databases waits for the disk.
-        """
+        """Migrated once per process and copied from then on."""
         if not self._has_template:
-            for statement in ("alter system set fsync = off", "select pg_reload_conf()"):
+            for statement in (*(f"alter system set {setting}" for setting in _CHEAP), "select pg_reload_conf()"):
                 self._run(statement)
             self._run(f"create database {TEMPLATE} owner gateway_owner")
             run_apart(migrate(_at(self.urls.migration_database_url, database=TEMPLATE)))

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
+import anyio
 import httpx
 import uvicorn
 
@@ -13,12 +14,21 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For clients of plain HTTP: each would read whom this machine trusts, which takes longer than most tests."""
 
 
+_LOOK_S = 0.005
+
+
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, and with a notice when it answers."""
+    """uvicorn without its signal handlers, with a notice when it answers, and gone as soon as it is told to leave."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.answering = asyncio.Event()
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """End; uvicorn alone would see it a tenth of a second later, and then let another one pass."""
+        self.should_exit = True
+        self._leaving.set()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -29,6 +39,26 @@ class Server(uvicorn.Server):
         """Start, then tell."""
         await super().startup(sockets)
         self.answering.set()
+
+    async def main_loop(self) -> None:
+        """Keep the date of answers up to the second until it is asked to leave."""
+        while not await self.on_tick(0):
+            with anyio.move_on_after(1):
+                await self._leaving.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, and let the open ones end what they are at."""
+        for listener in self.servers:
+            listener.close()
+        for listening in sockets or []:
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110  # nobody is told
+            await asyncio.sleep(_LOOK_S)
+        for listener in self.servers:
+            await listener.wait_closed()
+        await self.lifespan.shutdown()
 
 
 @asynccontextmanager

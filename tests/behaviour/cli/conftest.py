@@ -10,29 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
 import pytest
 
+from tests.support.commands import Ended, run_gateway
 from tests.support.documents import pets
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 ROOT = Path(__file__).parents[3]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A command that is over."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def value(self) -> object:
-        """What it answered with --json."""
-        loaded: object = json.loads(self.out)
-        return loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +30,12 @@ class Terminal:
     async def run(self, *arguments: str, given: str = "", **variables: str) -> Ended:
         """Run `gateway` to its end; an empty variable is one that is not set."""
         wanted = {**self.variables, **variables}
-        with anyio.fail_after(120):
-            done = await anyio.run_process(
-                [sys.executable, "-m", "gateway", *arguments],
-                input=given.encode(),
-                cwd=self.folder,
-                env=environment(**{name: value for name, value in wanted.items() if value}),
-                check=False,
-            )
-        ended = Ended(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        ended = await run_gateway(
+            arguments,
+            folder=self.folder,
+            variables=environment(**{name: value for name, value in wanted.items() if value}),
+            given=given.encode(),
+        )
         assert "Traceback" not in ended.err, ended.err
         return ended
 

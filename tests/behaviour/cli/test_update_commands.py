@@ -5,7 +5,8 @@ from typing import Any
 
 import anyio
 
-from tests.behaviour.cli.conftest import Ended, Terminal
+from tests.behaviour.cli.conftest import Terminal
+from tests.support.commands import Ended
 from tests.support.gateway import RunningGateway
 from tests.support.primitives import add, text_resource
 from tests.support.replicas import until

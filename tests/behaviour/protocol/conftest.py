@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 
@@ -35,8 +36,29 @@ async def gateway(database_url: str, redis_url: str, upstream: RecordingUpstream
 
 
 @pytest.fixture
-async def acme(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:
-    """A tenant with four tools."""
+async def own_acme(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:
+    """A tenant with four tools, of this test alone."""
+    return await _found(gateway, upstream)
+
+
+@pytest.fixture
+def acme(own_acme: Acme) -> Acme:
+    """That of the test, unless its module says that its tests share one."""
+    return own_acme
+
+
+@pytest.fixture(scope="module")
+async def common_acme(servers: TestServers) -> AsyncGenerator[Acme]:
+    """The same for all tests of a module, for those that change nothing of it."""
+    with servers.database() as database:
+        async with (
+            recording_upstream() as upstream,
+            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
+        ):
+            yield await _found(gateway, upstream)
+
+
+async def _found(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:
     await gateway.create_tenant("acme")
     await gateway.import_document("acme", pets(upstream.url))
     return Acme(gateway, upstream, await gateway.create_key("acme"))

@@ -13,6 +13,12 @@ LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "para
 VERBS = ("GET", "POST", "DELETE")
 
 
+@pytest.fixture
+def acme(common_acme: Acme) -> Acme:
+    """One for all: next to nothing here gets as far as to a method."""
+    return common_acme
+
+
 def _headers(key: str, **more: str) -> dict[str, str]:
     sent = {
         "authorization": f"Bearer {key}",
@@ -46,11 +52,12 @@ async def test_without_a_good_credential_all_tenants_look_alike(
 @pytest.mark.parametrize("verb", VERBS)
 async def test_a_foreign_tenant_and_a_missing_one_look_alike(acme: Acme, verb: str) -> None:
     """Ours: a good key at another tenant's URL learns nothing (TEN-1, TEN-5)."""
-    await acme.gateway.create_tenant("globex")
+    foreign = f"globex-{verb.lower()}"
+    await acme.gateway.create_tenant(foreign)
 
     answers = [
         await acme.gateway.http.request(verb, f"/t/{slug}/{tail}", headers=_headers(acme.key), json=LIST)
-        for slug, tail in (("globex", "mcp"), ("nobody", "mcp"), ("acme", "no-such-profile/mcp"))
+        for slug, tail in ((foreign, "mcp"), ("nobody", "mcp"), ("acme", "no-such-profile/mcp"))
     ]
 
     assert {answer.status_code for answer in answers} == {404}

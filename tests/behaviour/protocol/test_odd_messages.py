@@ -16,6 +16,13 @@ NO_IDS: tuple[Any, ...] = (None, 1.5, 1.0, True, [1], {"a": 1}, "x" * 20_000)
 LONG_IDS: tuple[str | int, ...] = ("", "x" * 10_000, 2**70, -(2**70))
 
 
+@pytest.fixture
+def acme(common_acme: Acme) -> Acme:
+    """One for all that only ask."""
+    common_acme.upstream.seen.clear()
+    return common_acme
+
+
 def _headers(acme: Acme, **more: str) -> dict[str, str]:
     sent = {"authorization": f"Bearer {acme.key}", "accept": ACCEPT, "content-type": "application/json"}
     return {**sent, **{name.replace("_", "-"): value for name, value in more.items()}}
@@ -79,26 +86,26 @@ async def test_an_odd_id_comes_back_as_it_was(acme: Acme, method: str) -> None:
 
 
 @pytest.mark.parametrize("named", ["s-1", 7, 2**70])
-async def test_a_refusal_names_the_request_that_it_answers(acme: Acme, named: str | int) -> None:
+async def test_a_refusal_names_the_request_that_it_answers(own_acme: Acme, named: str | int) -> None:
     """JSON-RPC: an error has the id of its request, as soon as that could be read (CAL-5)."""
-    session = await _session(acme)
+    session = await _session(own_acme)
     ping = _request("ping", {}, named)
     modern = _request("ping", {"_meta": META}, named)
-    (await acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"sessions": 1}})).raise_for_status()
+    (await own_acme.gateway.admin.put("/tenants/acme/policy", json={"limits": {"sessions": 1}})).raise_for_status()
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
     refused = {
         404: [
-            await _post(acme, ping, mcp_session_id="x" * 43),
-            await _post(acme, ping, "/t/acme/messages?session_id=x"),
+            await _post(own_acme, ping, mcp_session_id="x" * 43),
+            await _post(own_acme, ping, "/t/acme/messages?session_id=x"),
         ],
         400: [
-            await _post(acme, ping),
-            await _post(acme, _request("ping", [], named), mcp_session_id=session.id),
-            await _post(acme, modern),
-            await _post(acme, modern, mcp_protocol_version=MODERN, mcp_method="other"),
+            await _post(own_acme, ping),
+            await _post(own_acme, _request("ping", [], named), mcp_session_id=session.id),
+            await _post(own_acme, modern),
+            await _post(own_acme, modern, mcp_protocol_version=MODERN, mcp_method="other"),
         ],
-        429: [await _post(acme, _request("initialize", opening, named))],
+        429: [await _post(own_acme, _request("initialize", opening, named))],
     }
 
     for status, answers in refused.items():

@@ -134,20 +134,20 @@ class _Split(httpx2.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def upstream() -> AsyncGenerator[RecordingUpstream]:
     """An upstream that writes down what it is asked."""
     async with recording_upstream() as started:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def common_redis(servers: TestServers) -> str:
-    """The Redis of both replicas."""
-    return servers.empty_redis()
+    """The Redis of both replicas; other gateways of these tests empty theirs."""
+    return servers.own_redis()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def shared_replicas(
     servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[Replicas]:
@@ -162,30 +162,64 @@ async def shared_replicas(
             yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def slugs() -> Iterator[str]:
     """Names that no other test has taken."""
     return (f"talk-{number}" for number in itertools.count(1))
 
 
+@pytest.fixture(scope="package")
+async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) -> str:
+    """A tenant for all tests that change nothing of it and count nothing in it."""
+    await shared_replicas.heal()
+    gateway = shared_replicas.a.gateway
+    await _furnish(gateway, "talk", upstream)
+    limits = {"limits": {"calls_per_second": 10_000, "burst": 10_000}}
+    (await gateway.admin.put("/tenants/talk/policy", json=limits)).raise_for_status()
+    return "talk"
+
+
 @pytest.fixture
 async def talk(
-    shared_replicas: Replicas, common_redis: str, upstream: RecordingUpstream, slugs: Iterator[str]
+    shared_replicas: Replicas, common_slug: str, common_redis: str, upstream: RecordingUpstream
+) -> AsyncGenerator[Talk]:
+    """A key of this test alone in the tenant that it shares with others, on two replicas that are up and well."""
+    await _prepare(shared_replicas, upstream)
+    async with _talking(shared_replicas, common_slug, common_redis, upstream) as talk:
+        yield talk
+
+
+@pytest.fixture
+async def own_talk(
+    shared_replicas: Replicas, slugs: Iterator[str], common_redis: str, upstream: RecordingUpstream
 ) -> AsyncGenerator[Talk]:
     """A tenant of this test alone, on two replicas that are up and well."""
-    await shared_replicas.heal()
+    await _prepare(shared_replicas, upstream)
+    slug = next(slugs)
+    await _furnish(shared_replicas.a.gateway, slug, upstream)
+    async with _talking(shared_replicas, slug, common_redis, upstream) as talk:
+        yield talk
+
+
+async def _prepare(replicas: Replicas, upstream: RecordingUpstream) -> None:
+    await replicas.heal()
     upstream.seen.clear()
     upstream.gate = None
     upstream.arrived.clear()
-    slug = next(slugs)
-    gateway = shared_replicas.a.gateway
+
+
+async def _furnish(gateway: RunningGateway, slug: str, upstream: RecordingUpstream) -> None:
     await gateway.create_tenant(slug)
     await gateway.import_document(slug, pets(upstream.url))
     for body in talking_tools():
         await add(gateway, slug, "tools", body)
     for uri in URIS:
         await add(gateway, slug, "resources", text_resource(uri))
+
+
+@asynccontextmanager
+async def _talking(replicas: Replicas, slug: str, redis_url: str, upstream: RecordingUpstream) -> AsyncGenerator[Talk]:
     async with AsyncExitStack() as stack:
-        yield Talk(shared_replicas, upstream, slug, await gateway.create_key(slug), common_redis, stack)
+        yield Talk(replicas, upstream, slug, await replicas.a.gateway.create_key(slug), redis_url, stack)
         if upstream.gate is not None:
             upstream.gate.set()

@@ -183,15 +183,15 @@ async def test_a_call_that_is_cancelled_takes_its_question_back(talk: Talk) -> N
     assert said[-1]["error"]["code"] == -32800
 
 
-async def test_a_call_can_be_cancelled_at_any_replica(talk: Talk) -> None:
+async def test_a_call_can_be_cancelled_at_any_replica(own_talk: Talk) -> None:
     """MCP: `notifications/cancelled` stops the call, wherever it runs; its stream ends with an answer (SRV-1)."""
-    wire = await talk.wire()
-    talk.upstream.gate = asyncio.Event()
-    async with wire.streaming(talk.replicas.a, call("wait", request_id="w", progressToken=1)) as events:
+    wire = await own_talk.wire()
+    own_talk.upstream.gate = asyncio.Event()
+    async with wire.streaming(own_talk.replicas.a, call("wait", request_id="w", progressToken=1)) as events:
         await events.message()
-        await wire.notify(talk.replicas.b, "notifications/cancelled", {"requestId": "w", "reason": "enough"})
+        await wire.notify(own_talk.replicas.b, "notifications/cancelled", {"requestId": "w", "reason": "enough"})
         answer = (await events.rest())[-1].message
-    tried = talk.gateway.admin.get(f"/tenants/{talk.slug}/audit", params={"limit": 50})
+    tried = own_talk.gateway.admin.get(f"/tenants/{own_talk.slug}/audit", params={"limit": 50})
 
     assert (answer["id"], answer["error"]["code"]) == ("w", -32800)
     outcomes = [(entry.get("target"), entry.get("outcome")) for entry in (await tried).json()["items"]]
@@ -257,13 +257,13 @@ async def test_pings_go_both_ways(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_a_call_that_tells_too_much_is_held_to_a_measure(talk: Talk, mode: Mode) -> None:
+async def test_a_call_that_tells_too_much_is_held_to_a_measure(own_talk: Talk, mode: Mode) -> None:
     """Ours: in both eras the newest of its progress is told, and of how many log messages none was (TEN-5, SRV-1)."""
     lines, last = 69, 30
     steps: list[dict[str, Any]] = [{"log": {"level": "error", "data": f"line {n}"}} for n in range(lines)]
     steps += [{"progress": {"progress": n, "total": last}} for n in range(1, last + 1)]
     flood = {"kind": "steps", "steps": [*steps, {"return": {"text": "done"}}]}
-    await add(talk.gateway, talk.slug, "tools", tool("flood", flood, safety="safe"))
+    await add(own_talk.gateway, own_talk.slug, "tools", tool("flood", flood, safety="safe"))
     told: list[float] = []
     logged: list[Any] = []
 
@@ -275,7 +275,7 @@ async def test_a_call_that_tells_too_much_is_held_to_a_measure(talk: Talk, mode:
         logged.append(params.data)
 
     meta = cast(RequestParamsMeta, {LOG_LEVEL_META_KEY: "debug"} if mode == "2026-07-28" else {})
-    async with talk.replicas.client(talk.slug, talk.key, mode, logging_callback=note) as client:
+    async with own_talk.replicas.client(own_talk.slug, own_talk.key, mode, logging_callback=note) as client:
         answer = await client.call_tool("flood", {}, progress_callback=hear, meta=meta)
 
     assert not answer.is_error

@@ -12,6 +12,12 @@ from tests.support.replicas import Mode
 ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
 
 
+@pytest.fixture
+def talk(own_talk: Talk) -> Talk:
+    """With a tenant of the test's own."""
+    return own_talk
+
+
 async def _confirming(talk: Talk) -> None:
     answer = await talk.gateway.admin.put(f"/tenants/{talk.slug}/policy", json={"safe": "confirm"})
     assert answer.status_code == 200, answer.text

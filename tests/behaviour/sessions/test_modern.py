@@ -142,20 +142,20 @@ async def test_a_state_is_good_once(talk: Talk) -> None:
     assert second["error"]["code"] == -32602
 
 
-async def test_a_state_belongs_to_its_principal_its_tool_and_its_arguments(talk: Talk) -> None:
+async def test_a_state_belongs_to_its_principal_its_tool_and_its_arguments(own_talk: Talk) -> None:
     """Ours: what was asked for one call cannot be answered into another (TEN-5, SAF-3)."""
-    stranger = await talk.gateway.create_key(talk.slug)
-    await add(talk.gateway, talk.slug, "tools", _asking("other"))
+    stranger = await own_talk.gateway.create_key(own_talk.slug)
+    await add(own_talk.gateway, own_talk.slug, "tools", _asking("other"))
 
     async def use(name: str, arguments: dict[str, Any], key: str | None = None, cut: int = 0) -> Any:
-        state = (await _ask(talk))["requestState"]
+        state = (await _ask(own_talk))["requestState"]
         params = {
             "name": name,
             "arguments": arguments,
             "inputResponses": {"ok": YES},
             "requestState": state[: len(state) - cut] + "A" * cut,
         }
-        return (await _post(talk, talk.replicas.b, "tools/call", params, key=key)).json()
+        return (await _post(own_talk, own_talk.replicas.b, "tools/call", params, key=key)).json()
 
     assert (await use("danger", {}))["result"]["resultType"] == "complete"
     for refused in (
@@ -173,17 +173,17 @@ def _asking(name: str) -> dict[str, Any]:
     return tool(name, {"kind": "steps", "steps": [ask, {"return": {"text": "done"}}]}, safety="safe")
 
 
-async def test_a_confirmation_that_was_not_asked_for_counts_for_nothing(talk: Talk) -> None:
+async def test_a_confirmation_that_was_not_asked_for_counts_for_nothing(own_talk: Talk) -> None:
     """Ours: a client cannot confirm before it was asked to; only a sealed state says that it was (TEN-5, SAF-2)."""
     policy = {"moderate": "confirm"}
-    (await talk.gateway.admin.put(f"/tenants/{talk.slug}/policy", json=policy)).raise_for_status()
-    await add(talk.gateway, talk.slug, "tools", {**static_tool("touchy"), "safety": "moderate"})
+    (await own_talk.gateway.admin.put(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
+    await add(own_talk.gateway, own_talk.slug, "tools", {**static_tool("touchy"), "safety": "moderate"})
     params = {"name": "touchy", "arguments": {}, "inputResponses": {"gateway/confirm": YES}}
 
-    forged = (await _post(talk, talk.replicas.a, "tools/call", params)).json()["result"]
+    forged = (await _post(own_talk, own_talk.replicas.a, "tools/call", params)).json()["result"]
     (question,) = forged["inputRequests"]
     answered = {**params, "inputResponses": {question: YES}, "requestState": forged["requestState"]}
-    first, second = [(await _post(talk, at, "tools/call", answered)).json() for at in talk.replicas.all]
+    first, second = [(await _post(own_talk, at, "tools/call", answered)).json() for at in own_talk.replicas.all]
 
     assert forged["resultType"] == "input_required"
     assert first["result"]["content"][0]["text"] == "hello"
@@ -225,23 +225,23 @@ async def test_what_is_no_answer_is_refused(talk: Talk, answer: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["get_pet", "silent", "wait"])
-async def test_leaving_is_cancelling(talk: Talk, name: str) -> None:
+async def test_leaving_is_cancelling(own_talk: Talk, name: str) -> None:
     """MCP: a client that disconnects has cancelled: the upstream is let go, the trail says so (SRV-1, SAF-4)."""
-    talk.upstream.gate = asyncio.Event()
+    own_talk.upstream.gate = asyncio.Event()
     arguments = {"id": 7} if name == "get_pet" else {}
 
     async def ask() -> None:
         async with _streaming(
-            talk, talk.replicas.a, "tools/call", {"name": name, "arguments": arguments}, progressToken=1
+            own_talk, own_talk.replicas.a, "tools/call", {"name": name, "arguments": arguments}, progressToken=1
         ) as events:
             await events.rest()
 
     asking = asyncio.create_task(ask())
-    await talk.upstream.arrived.wait()
+    await own_talk.upstream.arrived.wait()
     asking.cancel()
 
     async def is_recorded() -> bool:
-        found = await talk.gateway.admin.get(f"/tenants/{talk.slug}/audit", params={"limit": 20})
+        found = await own_talk.gateway.admin.get(f"/tenants/{own_talk.slug}/audit", params={"limit": 20})
         return any(entry.get("outcome") == "cancelled" for entry in found.json()["items"])
 
     await until(is_recorded)
@@ -278,21 +278,21 @@ async def test_leaving_ends_the_upstream_call(
                 await upstream.left.wait()
 
 
-async def test_listening_begins_with_what_is_served(talk: Talk) -> None:
+async def test_listening_begins_with_what_is_served(own_talk: Talk) -> None:
     """MCP: acknowledged first, with ids, and only what was asked for, declared and may be read (RES-4)."""
-    await add(talk.gateway, talk.slug, "prompts", text_prompt("greet"))
+    await add(own_talk.gateway, own_talk.slug, "prompts", text_prompt("greet"))
     wanted = {
         "toolsListChanged": True,
         "promptsListChanged": True,
         "resourceSubscriptions": [URIS[0], "note://none", URIS[0]],
     }
-    async with _streaming(talk, talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
+    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
         acknowledged = await events.message()
-        await add(talk.gateway, talk.slug, "resources", _note("note://9"))
-        await add(talk.gateway, talk.slug, "tools", static_tool("brand_new"))
+        await add(own_talk.gateway, own_talk.slug, "resources", _note("note://9"))
+        await add(own_talk.gateway, own_talk.slug, "tools", static_tool("brand_new"))
         changed = await events.message()
-        await talk.update(URIS[1])
-        await talk.update(URIS[0])
+        await own_talk.update(URIS[1])
+        await own_talk.update(URIS[0])
         updated = await events.message()
 
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
@@ -312,40 +312,42 @@ def _note(uri: str) -> dict[str, Any]:
     return {"definition": {"uri": uri, "name": uri[-1]}, "handler": handler}
 
 
-async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(talk: Talk) -> None:
+async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(own_talk: Talk) -> None:
     """Ours: what is told is what could be read now (RES-4, TEN-5)."""
     wanted = {"resourceSubscriptions": list(URIS[:2])}
-    async with _streaming(talk, talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
+    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
         await events.message()
-        found = (await talk.gateway.admin.get(f"/tenants/{talk.slug}/resources")).json()["items"]
+        found = (await own_talk.gateway.admin.get(f"/tenants/{own_talk.slug}/resources")).json()["items"]
         first = next(each["id"] for each in found if each["definition"]["uri"] == URIS[0])
-        hidden = await talk.gateway.admin.patch(f"/tenants/{talk.slug}/resources/{first}", json={"enabled": False})
+        hidden = await own_talk.gateway.admin.patch(
+            f"/tenants/{own_talk.slug}/resources/{first}", json={"enabled": False}
+        )
         assert hidden.status_code == 200, hidden.text
-        await talk.gateway.admin.post(f"/tenants/{talk.slug}/resources/updated", json={"uri": URIS[0]})
-        await talk.update(URIS[1])
+        await own_talk.gateway.admin.post(f"/tenants/{own_talk.slug}/resources/updated", json={"uri": URIS[0]})
+        await own_talk.update(URIS[1])
         updated = await events.message()
 
     assert updated["params"]["uri"] == URIS[1]
 
 
-async def test_streams_are_capped_per_tenant_over_both_replicas(talk: Talk) -> None:
+async def test_streams_are_capped_per_tenant_over_both_replicas(own_talk: Talk) -> None:
     """Ours: one stream more than the tenant may have is refused with a hint, in both eras (TEN-3)."""
     policy = {"limits": {"streams": 3}}
-    (await talk.gateway.admin.put(f"/tenants/{talk.slug}/policy", json=policy)).raise_for_status()
-    wire = await talk.wire()
+    (await own_talk.gateway.admin.put(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
+    wire = await own_talk.wire()
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
-    a, b = talk.replicas.all
+    a, b = own_talk.replicas.all
     async with (
-        _streaming(talk, a, "subscriptions/listen", listen) as one,
-        _streaming(talk, b, "subscriptions/listen", listen) as two,
+        _streaming(own_talk, a, "subscriptions/listen", listen) as one,
+        _streaming(own_talk, b, "subscriptions/listen", listen) as two,
         wire.listening(b) as three,
     ):
         for events in (one, two, three):
             await events.next()
-        other = await talk.wire()
+        other = await own_talk.wire()
         async with other.listening(a) as fourth:
             refused = json.loads(await fourth.response.aread())
-        answer = (await _post(talk, b, "subscriptions/listen", listen)).json()
+        answer = (await _post(own_talk, b, "subscriptions/listen", listen)).json()
         async with wire.listening(a) as again:  # its own place is free for it
             await again.next()
 
@@ -374,12 +376,12 @@ async def test_a_drained_replica_ends_its_listeners_with_a_result(talk: Talk) ->
     assert said[-1]["result"]["_meta"][SUBSCRIPTION] == 1
 
 
-async def test_what_may_have_been_missed_is_told(talk: Talk) -> None:
+async def test_what_may_have_been_missed_is_told(own_talk: Talk) -> None:
     """Ours: this era has no replay, so after a gap a listener is told to look at everything again (RES-4)."""
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": [URIS[0]]}}
-    async with _streaming(talk, talk.replicas.b, "subscriptions/listen", listen) as events:
+    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", listen) as events:
         await events.message()
-        talk.replicas.b.drop_subscription()
+        own_talk.replicas.b.drop_subscription()
         methods = {(await events.message())["method"] for _ in range(2)}
 
     assert methods == {"notifications/tools/list_changed", "notifications/resources/updated"}

@@ -20,6 +20,12 @@ IDLE_S = 9
 PATIENCE_S = 60.0
 
 
+@pytest.fixture
+def talk(own_talk: Talk) -> Talk:
+    """With a tenant of the test's own."""
+    return own_talk
+
+
 @pytest.fixture(scope="module")
 async def shared_replicas(
     servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory

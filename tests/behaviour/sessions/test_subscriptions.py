@@ -13,6 +13,12 @@ from tests.support.replicas import until
 UPDATED = "notifications/resources/updated"
 
 
+@pytest.fixture
+def talk(own_talk: Talk) -> Talk:
+    """With a tenant of the test's own."""
+    return own_talk
+
+
 async def _subscribe(talk: Talk, wire: Wire, uri: str) -> None:
     answer = (await wire.post(talk.replicas.b, request("resources/subscribe", {"uri": uri}))).json()
     assert answer["result"] == {}
