@@ -114,6 +114,6 @@ def _make(method: str, params: dict[str, object]) -> bytes:
 
 
 def _reason(text: str) -> str:
-    """The last line of why it does not come up."""
-    last = text.strip().splitlines()[-1] if text.strip() else "no reason given"
-    return f"fails: {last.split(':')[0][:60]}"
+    """The last line that it printed, and no more of it than the kind of error: it may name a file of this machine."""
+    printed = text.partition("did not come up:")[2].strip().splitlines()
+    return f"fails: {printed[-1].split(':')[0][:60]}" if printed else "does not come up in time"

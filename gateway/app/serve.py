@@ -44,7 +44,7 @@ class Running:
 
 _PARTING_S = 3.0
 _COLLECT_AT = (2_000, 20, 20)
-"""When cycles are looked for: a call leaves hardly any behind, and to look as often as Python does costs it a fortieth."""
+"""When cycles are looked for: a call leaves hardly any, and to look as often as Python does costs it a fortieth."""
 _OPEN_FILES = 65_536
 """More than twice the connections that one replica takes: a call may hold one to its upstream."""
 

@@ -17,7 +17,7 @@ from gateway.domain.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 
 _LEASE_S = 1.0
-_GROW_BELOW_S = 0.25
+_GROW_BELOW_S = 0.33  # what is used up as fast lasts for two thirds of a second when it is doubled
 _MOST_OF_RATE_S = 0.1
 _PROBE_S = 1.0
 _ALONE = 0.5

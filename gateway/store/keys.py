@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import RowMapping, delete, func, select, update
+from sqlalchemy import RowMapping, String, bindparam, delete, func, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -13,12 +13,13 @@ from gateway.errors import NotFound
 from gateway.store.tables import keys
 
 _FOUND = (*(column.name for column in keys.c), "slug")
+_FIND = select(*func.key_by_id(bindparam("key", type_=String)).table_valued(*_FOUND).c)
+"""Made once: every key in use is looked up every few seconds."""
 
 
 async def find(db: AsyncSession, key: KeyId) -> tuple[Key, str] | None:
     """The key of this id and its tenant's slug; sees past row-level security."""
-    found = func.key_by_id(key).table_valued(*_FOUND)
-    rows = await db.execute(select(*(found.c[name] for name in _FOUND)))
+    rows = await db.execute(_FIND, {"key": key})
     row = rows.mappings().one_or_none()
     return (_key(row), str(row["slug"])) if row else None
 
