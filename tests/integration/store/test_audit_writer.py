@@ -7,10 +7,11 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.audit import AuditEntry, AuditKind, CallRecord
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable
 from gateway.store import audit
+from gateway.store.audit_chains import Chains
 from gateway.store.audit_writer import AuditWriter
 from gateway.store.connect import Connection, connect_owner
 from gateway.store.engine import Store
@@ -75,6 +76,32 @@ async def test_many_calls_of_many_tenants_make_one_row_each(
     groups = await superuser.fetchval("select count(distinct xmin::text) from audit_entries")
     assert isinstance(groups, int)
     assert groups < 20
+
+
+async def test_a_group_waits_for_company_where_the_one_before_had_some(
+    writer: AuditWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: calls side by side share commits, and a lone one waits for nobody."""
+    sizes: list[int] = []
+    columns = Chains.columns
+
+    def counted(chains: Chains, records: Sequence[CallRecord]) -> list[list[object]]:
+        sizes.append(len(records))
+        return columns(chains, records)
+
+    async def later(number: int) -> None:
+        await asyncio.sleep(0)
+        await writer.write(make_record(_A, number))
+
+    monkeypatch.setattr(Chains, "columns", counted)
+    monkeypatch.setattr("gateway.store.audit_writer._LINGER_S", 0.2)
+    await writer.write(make_record(_A, 0))
+    await asyncio.gather(writer.write(make_record(_A, 1)), writer.write(make_record(_A, 2)))
+    await asyncio.gather(writer.write(make_record(_A, 3)), later(4))
+    await writer.write(make_record(_A, 5))
+    await writer.write(make_record(_A, 6))
+
+    assert sizes == [1, 2, 2, 1, 1]
 
 
 async def test_a_row_is_committed_before_write_returns(writer: AuditWriter, store: Store) -> None:
