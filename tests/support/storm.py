@@ -25,12 +25,12 @@ from urllib.parse import urlsplit
 import anyio
 import httpx
 from redis.asyncio import BlockingConnectionPool, ConnectionPool
-from starlette.applications import Starlette
 
 from gateway.bus.buckets import Buckets
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.store.connect import connect_owner
+from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.replicas import as_redis_user, commanding, redis_users
 from tests.support.servers import TestDatabase
@@ -90,7 +90,7 @@ class Storm:
     """A gateway, its tenants, and what became of what they asked."""
 
     gateway: RunningGateway
-    app: Starlette
+    app: Edge
     connections: Connections
     buckets: Buckets
     pools: tuple[ConnectionPool, ...]
@@ -381,7 +381,7 @@ def _scope(ask: Ask) -> dict[str, Any]:
 @asynccontextmanager
 async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) -> AsyncGenerator[Storm]:
     """A gateway with its tenants and an upstream that echoes, for as long as the block runs."""
-    before = [*_living(Starlette), *_living(Connections), *_living(Buckets), *_pools()]
+    before = [*_living(Edge), *_living(Connections), *_living(Buckets), *_pools()]
     own_redis = as_redis_user(redis_url, _REDIS_USER)
     with redis_users(redis_url, [_REDIS_USER]):
         async with (
@@ -392,7 +392,7 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
         ):
             yield Storm(
                 gateway=gateway,
-                app=_new(Starlette, before),
+                app=_new(Edge, before),
                 connections=_new(Connections, before),
                 buckets=_new(Buckets, before),
                 pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
