@@ -10,8 +10,11 @@ import os
 import runpy
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import anyio
@@ -23,6 +26,8 @@ _IMPORTED = (
 )
 """The modules of commands that only ask a gateway; those that are one import ten times as much."""
 _PATIENCE_S = 120
+_one_by_one = threading.Lock()
+"""Whoever starts a process looks how all others ended, and what one thread has read of that another cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +56,28 @@ async def run_gateway(
         for stream, content in zip(streams, (given, b"", b""), strict=True):
             stream.write_bytes(content)
         child = context.Process(target=_become, args=(list(arguments), folder, dict(variables), streams))
-        await anyio.to_thread.run_sync(child.start)
+        await anyio.to_thread.run_sync(_start, child)
         try:
             with anyio.fail_after(_PATIENCE_S):
-                await anyio.to_thread.run_sync(child.join, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(_await_end, child, abandon_on_cancel=True)
         finally:
-            if child.is_alive():
-                child.kill()
+            with _one_by_one:
+                if child.is_alive():
+                    child.kill()
         _, out, err = (stream.read_text() for stream in streams)
     assert child.exitcode is not None
     return Ended(code=child.exitcode, out=out, err=err)
+
+
+def _start(child: BaseProcess) -> None:
+    with _one_by_one:
+        child.start()
+
+
+def _await_end(child: BaseProcess) -> None:
+    wait([child.sentinel])
+    with _one_by_one:
+        child.join()
 
 
 def _become(arguments: Sequence[str], folder: Path, variables: Mapping[str, str], streams: Sequence[Path]) -> None:
