@@ -78,16 +78,17 @@ class Stream:
         What is waited for meanwhile is that the client goes away, so that an idle stream is one sleeping task.
         """
         quiet = self._written_at + self._keep_alive_s - time.monotonic()
+        is_quiet = seconds is None or quiet <= seconds
         if not self._is_woken:
             try:
-                async with asyncio.timeout(quiet if seconds is None else min(seconds, quiet)) as self._alarm:
+                async with asyncio.timeout(quiet if is_quiet else seconds) as self._alarm:
                     await self._await_end()
             except TimeoutError:
                 pass
             finally:
                 self._alarm = None
         was_woken, self._is_woken = self._is_woken, False
-        if not was_woken and time.monotonic() - self._written_at >= self._keep_alive_s:
+        if is_quiet and not was_woken:  # the clock is not asked again: alarms may be a moment early
             await self.write(PING)
         return was_woken
 

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,8 +25,11 @@ from tests.support.primitives import add, text_resource
 from tests.support.replicas import Mode, until
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
-IDLE_S = 6
-"""A third of it is how often streams are kept alive."""
+IDLE_S = 9
+"""A third of it is how often streams are kept alive and clients pinged."""
+
+PROXY_S = 6
+"""For how long the proxy waits for more of an answer."""
 
 CONFIGURATION = """
 daemon off; master_process off; pid {folder}/pid; error_log stderr warn; {user}
@@ -36,7 +40,9 @@ http {{
   uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
   server {{
     listen 127.0.0.1:{port};
-    location / {{ proxy_pass {upstream}; proxy_http_version 1.1; proxy_set_header Host $host; proxy_read_timeout 3s; }}
+    location / {{
+      proxy_pass {upstream}; proxy_http_version 1.1; proxy_set_header Host $host; proxy_read_timeout {patience}s;
+    }}
   }}
 }}
 """
@@ -47,7 +53,7 @@ async def _proxied(gateway: RunningGateway, folder: Path) -> AsyncGenerator[str]
     """nginx in front of the gateway; its URL. Skipped where it cannot be had."""
     program, port = find_program("nginx", "nginx"), free_port()
     user = "user root;" if os.getuid() == 0 else ""
-    text = CONFIGURATION.format(folder=folder, port=port, upstream=gateway.url, user=user)
+    text = CONFIGURATION.format(folder=folder, port=port, upstream=gateway.url, user=user, patience=PROXY_S)
     (folder / "nginx.conf").write_text(text)
     child = _launch(program, folder)
     url = f"http://127.0.0.1:{port}"
@@ -108,16 +114,21 @@ async def test_a_silent_stream_outlives_the_patience_of_a_proxy(gateway: Running
             assert "content-encoding" not in response.headers
             events = Events(response)
             await events.next()
-            for _ in range(3):
+            for _ in range(1 + PROXY_S * 3 // IDLE_S):
                 await events.comment()
-                ping = await events.message()
-                assert ping["method"] == "ping"
-                await http.post("/t/acme/mcp", json={"jsonrpc": "2.0", "id": ping["id"], "result": {}}, headers=headers)
-            await gateway.admin.post("/tenants/acme/resources/updated", json={"uri": "note://1"})
-            message = await events.message()
-            while message["method"] == "ping":
-                message = await events.message()
+                await _answer(http, headers, await events.message())
+            told = await gateway.admin.post("/tenants/acme/resources/updated", json={"uri": "note://1"})
+            assert told.is_success, told.text
+            while (message := await events.message())["method"] == "ping":
+                await _answer(http, headers, message)
             assert message["params"] == {"uri": "note://1"}
+
+
+async def _answer(http: httpx2.AsyncClient, headers: dict[str, str], ping: dict[str, Any]) -> None:
+    assert ping["method"] == "ping"
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ping["id"], "result": {}}
+    answered = await http.post("/t/acme/mcp", json=answer, headers=headers)
+    assert answered.status_code == 202, answered.text
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
