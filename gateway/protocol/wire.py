@@ -16,8 +16,8 @@ from gateway.web.fields import fields_of
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
 
-_JUDGED: Final = 512
-"""How many values of a header are remembered with what was found of them: clients say the same each time."""
+_JUDGED: Final = 64
+"""How many values of a header are remembered with what was found of them: few, for they may be long."""
 
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 

@@ -14,10 +14,10 @@ import pytest
 
 from tests.support.archives import link_to, tar_of, tgz_of, zip_of, zipped_link
 from tests.support.documents import pets
-from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
+from tests.support.gateway import OPERATOR_KEY, RunningGateway, gateway_beside_upstream
 from tests.support.openapi import with_body
 from tests.support.servers import TestServers
-from tests.support.upstream import RecordingUpstream, recording_upstream
+from tests.support.upstream import RecordingUpstream
 
 MIB = 1024 * 1024
 _BETWEEN_S = 0.01
@@ -59,12 +59,8 @@ class Acme:
 
 @asynccontextmanager
 async def _running_acme(servers: TestServers) -> AsyncGenerator[Acme]:
-    with servers.database() as database:
-        async with (
-            recording_upstream() as upstream,
-            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
-        ):
-            yield await _found(gateway, upstream)
+    async with gateway_beside_upstream(servers) as (gateway, upstream):
+        yield await _found(gateway, upstream)
 
 
 async def _found(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:

@@ -19,7 +19,9 @@ from gateway.app.keys import Keys
 from gateway.app.readiness import Readiness
 from gateway.app.sockets import Socket
 from gateway.settings import Settings
+from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS, Server, clients_of
+from tests.support.upstream import RecordingUpstream, recording_upstream
 
 OPERATOR_KEY = "operator-key-of-the-tests-0123456789"
 SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
@@ -126,3 +128,14 @@ async def running_gateway(
                 yield RunningGateway(url, admin, http, readiness)
         finally:
             server.leave()
+
+
+@asynccontextmanager
+async def gateway_beside_upstream(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, RecordingUpstream]]:
+    """A gateway with a database and a Redis of its own, and an upstream that it may call and that records it."""
+    with servers.database() as database:
+        async with (
+            recording_upstream() as upstream,
+            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
+        ):
+            yield gateway, upstream

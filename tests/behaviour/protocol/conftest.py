@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.documents import pets
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import RunningGateway, gateway_beside_upstream, running_gateway
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -50,12 +50,8 @@ def acme(own_acme: Acme) -> Acme:
 @pytest.fixture(scope="module")
 async def common_acme(servers: TestServers) -> AsyncGenerator[Acme]:
     """The same for all tests of a module, for those that change nothing of it."""
-    with servers.database() as database:
-        async with (
-            recording_upstream() as upstream,
-            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
-        ):
-            yield await _found(gateway, upstream)
+    async with gateway_beside_upstream(servers) as (gateway, upstream):
+        yield await _found(gateway, upstream)
 
 
 async def _found(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:
