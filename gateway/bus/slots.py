@@ -58,6 +58,7 @@ class Slots:
         self._held = 0
         self._held_until = 0.0
         self._waiting = 0
+        self._is_used = False
         self._is_full = False
         self._is_alone = False
         self._is_tidying = False
@@ -79,6 +80,7 @@ class Slots:
         if self._in_use >= self._held or limit != self._limit or time.monotonic() >= self._held_until:
             return False
         self._in_use += 1
+        self._is_used = True
         return True
 
     async def take(self, limit: int) -> None:
@@ -113,10 +115,10 @@ class Slots:
     def _settle(self) -> None:
         """Give back what is held in excess: soon, or at once where the limit is so small that each slot is missed.
 
-        Where nothing runs, so few stay in hand until the next renewal that nobody misses them.
+        Where nothing runs, so few stay in hand that nobody misses them, while there is a call between two renewals.
         """
         needed = self._in_use + self._waiting
-        allowed = max(self._spare, needed) if needed and self._spare else 2 * (self._limit // _PARTS)
+        allowed = max(self._spare, self._in_hand, needed) if needed and self._spare else self._in_hand
         if self._held - needed <= allowed:
             return
         if self._synced is not None or self._is_tidying or self._is_alone:
@@ -138,6 +140,11 @@ class Slots:
     def _spare(self) -> int:
         """How many slots may stay in hand unused; a small limit leaves none for that."""
         return max(1, self._limit // _PARTS) if self._limit >= _SMALL else 0
+
+    @property
+    def _in_hand(self) -> int:
+        """How many slots may stay unused where nothing runs."""
+        return 2 * (self._limit // _PARTS)
 
     def _adopt(self, limit: int) -> None:
         if limit != self._limit:
@@ -168,6 +175,9 @@ class Slots:
         self._asked_at = time.monotonic()
         running, needed = self._in_use, self._in_use + self._waiting
         wanted = min(self._limit, needed + self._spare) if needed else 0
+        if not needed and self._is_used:
+            wanted = min(1 + self._spare, self._in_hand)
+        self._is_used = False
         self._held = min(self._held, max(wanted, running))  # what is given back is not used meanwhile
         try:
             held: int = await self._script(

@@ -1,10 +1,11 @@
 """2026-07-28: every request by itself, through the SDK's own transport but for the plainest.
 
-A request whose primitive may say something before its answer is answered on a stream if it does; all others with JSON.
+A request whose primitive may say something before its answer is answered on a stream if it does, all others with JSON.
 Whoever goes away has cancelled what he asked for, also where nobody streams: then a watch is set up for what takes
 longer than a moment.
 """
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,6 +15,7 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
+from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
 from gateway.protocol.current import Exchange
 from gateway.protocol.envelopes import is_request, misjudged
 from gateway.protocol.leash import Leash
@@ -22,11 +24,11 @@ from gateway.protocol.outlets import Spawn
 from gateway.protocol.plain import Plain
 from gateway.protocol.plain_results import Reply
 from gateway.protocol.wire import accepts, answer, replay
+from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
 
 MAX_BODY: Final = 1024 * 1024
-_STREAMED: Final = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
 
 
 class Modern:
@@ -65,7 +67,7 @@ class Modern:
             await answer(send, reply.status, reply.body)
         elif is_request(message) and (refused := misjudged(message, scope, exchange)) is not None:
             await answer(send, 400, refused)
-        elif message.get("method") in _STREAMED and accepts(scope, "text/event-stream"):
+        elif accepts(scope, "text/event-stream") and await _talks(message, exchange.registry):
             await self._streaming.handle_request(scope, replay(raw, receive), send)
         else:
             with Leash(receive, self._spawn) as leash:  # the SDK does so itself only where it may stream
@@ -76,6 +78,21 @@ class Modern:
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a method other than POST."""
         await self._json.handle_request(scope, receive, send)
+
+
+async def _talks(message: Mapping[str, Any], registry: Registry) -> bool:
+    """Whether what is asked for may say something before its answer."""
+    bound: BoundTool | BoundPrompt | BoundResource | None
+    match message:
+        case {"method": "tools/call", "params": {"name": str(name)}}:
+            bound = await registry.tool(name)
+        case {"method": "prompts/get", "params": {"name": str(name)}}:
+            bound = await registry.prompt(name)
+        case {"method": "resources/read", "params": {"uri": str(uri)}}:
+            bound = await registry.resource(uri)
+        case _:
+            return False
+    return bound is not None and bound.talks
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:

@@ -6,13 +6,19 @@ passed the strict parser, and a call goes through the same stations as every oth
 bytes that the stations made of it, a list the bytes that were once made of its page.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 import msgspec
 import structlog
 from mcp.shared.exceptions import MCPError
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, INTERNAL_ERROR, PROTOCOL_VERSION_META_KEY
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    INTERNAL_ERROR,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
 from mcp_types import methods as surface
 from pydantic import ValidationError
 from starlette.types import Scope
@@ -40,8 +46,11 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
 }
 """What the parameters of each method may hold."""
 
-_ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY})
+_ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY)
 _TOKEN = "progressToken"  # noqa: S105  # a member's name
+_OURS: Final = ("mcp", "modelcontextprotocol", "progress")
+"""What the names of the protocol's own members of `_meta` have in them; all others change no answer."""
+
 _MAX_ENVELOPES = 1024
 _MAX_ID = 1024
 _encode = msgspec.json.encode
@@ -105,10 +114,8 @@ class Plain:
         if not isinstance(meta, dict):
             return False
         members = cast(dict[str, Any], meta)
-        envelope = {key: value for key, value in members.items() if key != _TOKEN}
-        if not envelope.keys() <= _ENVELOPE or envelope.get(PROTOCOL_VERSION_META_KEY) != MODERN:
-            return False
-        if _TOKEN in members and not _is_id(members[_TOKEN]):
+        envelope = {key: members[key] for key in _ENVELOPE if key in members}
+        if envelope.get(PROTOCOL_VERSION_META_KEY) != MODERN or not _is_idle(members, members.keys() - envelope):
             return False
         seen = _encode(envelope)
         if seen in self._good:
@@ -168,11 +175,16 @@ def _is_id(value: object) -> bool:
 
 
 def _is_bare(meta: object) -> bool:
-    """Whether there is no `_meta`, or only a progress token, which a JSON answer has no use for."""
+    """Whether there is no `_meta`, or none that a JSON answer has a use for."""
     if not isinstance(meta, dict):
         return meta is None
     members = cast(dict[str, Any], meta)
-    return members.keys() == {_TOKEN} and _is_id(members[_TOKEN])
+    return _is_idle(members, members)
+
+
+def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Whether these members of `_meta` change nothing of a JSON answer: a progress token, or what is not MCP's own."""
+    return all(_is_id(meta[name]) if name == _TOKEN else not any(ours in name for ours in _OURS) for name in names)
 
 
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:

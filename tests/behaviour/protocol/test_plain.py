@@ -1,19 +1,26 @@
 """The short way and the long way give the same answer: each request is sent as it is, and made odd so that the SDK
 answers it.
 
-An unknown member in `_meta` changes nothing of a request's meaning, and the short way recognises none that has one.
+An unknown member in `_meta` changes nothing of a request's meaning. The short way recognises none that has one of the
+protocol's own names, and all that have others.
 """
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import httpx
 import pytest
+from mcp_types import CallToolRequestParams
 
+from gateway.handlers.port import Peer
+from gateway.protocol.peer import speaking
 from gateway.protocol.plain import recognises
+from gateway.protocol.server import Context
+from gateway.protocol.telling import Spawn
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.gateway import ACCEPT, META, MODERN
 
-ODD = {"example.com/odd": 1}
+ODD = {"io.modelcontextprotocol/odd": 1}
 JSON = ("application/json", b'{"id": 7, "big": 123456789012345678901, "n": 1.10}')
 ANSWERS: tuple[tuple[int, str, bytes], ...] = (
     (200, *JSON),
@@ -128,6 +135,62 @@ async def test_both_ways_tell_the_same_of_a_refusal(acme: Acme, version: str | N
         del error["data"]["correlation_id"]
     assert errors[0] == errors[1]
     assert limited[0].status_code == limited[1].status_code
+
+
+FOREIGN: tuple[dict[str, Any], ...] = (
+    {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"},
+    {"traceparent": {"not": "a trace"}},
+    {"com.example/user": {"deep": [{"er": None}]}, "": 1},
+    {"progressToken": 7, "com.example/x": 1},
+    {"progressToken": "p"},
+)
+OWN: tuple[dict[str, Any], ...] = (
+    {"progress_token": []},
+    {"dev.mcp/x": 1},
+    {"io.modelcontextprotocol/relatedTask": {"taskId": "1"}},
+)
+
+
+@pytest.mark.parametrize("version", [None, "2025-11-25"])
+async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
+    acme: Acme, version: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: traces and vendors' members cost nothing, the protocol's own are for the SDK to judge (CAL-1, SRV-1)."""
+    session = None if version is None else await _session(acme, version)
+    asked: list[str] = []
+
+    def counted(ctx: Context, params: CallToolRequestParams, spawn: Spawn) -> AbstractAsyncContextManager[Peer]:
+        asked.append(ctx.method)
+        return speaking(ctx, params, spawn)
+
+    monkeypatch.setattr("gateway.protocol.tools.speaking", counted)  # where the SDK hands the call back
+    levels = ({"io.modelcontextprotocol/logLevel": "info"},) if session is None else ()
+    bare, named = (META, {}) if session is None else ({}, {"progressToken": "p"})
+    call: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}}
+    for members in (*FOREIGN, *levels):
+        seen, before = len(acme.upstream.seen), len(asked)
+        short = await _send(acme, {**call, "_meta": {**bare, **members}}, session, 1)
+        way = asked[before:]
+        long = await _send(acme, {**call, "_meta": {**bare, **named, **members, **ODD}}, session, 1)
+
+        assert (way, asked[before:]) == ([], ["tools/call"]), members
+        assert _comparable(short) == _comparable(long), members
+        assert len(acme.upstream.seen) - seen == 2
+    for members in OWN:
+        before = len(asked)
+        await _send(acme, {**call, "_meta": {**bare, **members}}, session, 1)
+        assert asked[before:] == ["tools/call"], members
+
+
+@pytest.mark.parametrize("member", [{"io.modelcontextprotocol/logLevel": "loud"}, {"progressToken": 1.5}])
+async def test_what_is_the_protocols_own_is_judged_where_nobody_needs_it(acme: Acme, member: dict[str, Any]) -> None:
+    """MCP: a log level is one of eight words and a token a string or an integer, wherever they are said (SRV-1)."""
+    params = {"name": "get_pet", "arguments": {"id": 7}, "_meta": {**META, **member}}
+
+    refused = await _send(acme, params, None, 1)
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32602)
+    assert acme.upstream.seen == []
 
 
 @pytest.mark.parametrize(

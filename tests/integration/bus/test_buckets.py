@@ -172,6 +172,29 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(bus: Bus, raw: Any, m
     assert stats["cmdstat_hgetall"]["calls"] == 1  # nothing else reads a whole hash
 
 
+async def test_what_is_in_hand_outlasts_renewals_while_there_are_calls(
+    bus: Bus, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a renewal gives back what was not used since the one before, and no more; nothing is asked for twice."""
+    monkeypatch.setattr("gateway.bus.buckets.RENEW_S", 3600)  # renewed by hand
+    buckets, limits = Buckets(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    slots = buckets.slots_of(ACME)
+    for _ in range(3):
+        async with buckets.admit(ACME, KEY, limits), buckets.admit(ACME, KEY, limits):
+            pass
+        await slots.renew()
+        await raw.config_resetstat()
+        async with buckets.admit(ACME, KEY, limits), buckets.admit(ACME, KEY, limits):
+            pass
+        assert "cmdstat_hgetall" not in await raw.info("commandstats")  # nothing else reads a whole hash
+
+    await slots.renew()
+    await slots.renew()
+
+    assert slots.is_idle
+    assert not await raw.exists(f"gw:t:{ACME}:slots")
+
+
 async def test_a_slow_caller_wastes_no_tokens(replicas: tuple[Buckets, Buckets], raw: Any) -> None:
     """Ours: leases are as small as recent use, so that idle keys do not drain the tenant's bucket."""
     limits = Limits(calls_per_second=0.001, burst=1000)
