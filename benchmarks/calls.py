@@ -3,16 +3,20 @@
 import json
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from benchmarks.figures import Table, ratio, spread
 from benchmarks.gateways import RunningGateway, running_gateway, running_upstream, scratch
 from benchmarks.measure import Effort, LoadGenerator, Target, alternate, busiest, check
 from benchmarks.peers import FastMcp
 from benchmarks.processes import Failed, free_port, running
-from benchmarks.requests import CALL, HANDSHAKE, MODERN, document, get, handshake, modern, post
+from benchmarks.requests import CALL, HANDSHAKE, MODERN, PROTOCOL, document, get, handshake, modern, post
 
 _CONNECTIONS = (1, 16)
 _METHOD = "tools/call"
+_LONG_WAY: dict[str, Any] = {**CALL, "_meta": {f"{PROTOCOL}/odd": 1}}
+"""The same call with something in it that only the SDK may judge."""
+
 _NOTES = (
     (
         "CPU is what the scheduler billed to all threads of the measured process: medians over the rounds, range in "
@@ -20,6 +24,7 @@ _NOTES = (
         "Compare ratios at the same number of connections."
     ),
     "The proxy does one upstream request per call and nothing else: no protocol, key, limit, validation or audit.",
+    "Calls through the SDK carry a member of `_meta` that the short way in front of it leaves to the SDK (decision 5).",
     "A slow target makes fewer calls: the time it may take is bounded.",
 )
 _COLUMNS = (
@@ -71,6 +76,8 @@ def _single(gateway: RunningGateway, upstream_port: int) -> Generator[Target]:
         key = gateway.tenant(slug)
         gateway.add_source(slug, json.dumps(document(upstream_port, tools)).encode())
         yield from _eras(gateway, f"{tools} tools" if tools > 1 else "1 tool", [(slug, key)])
+        if tools == 1:
+            yield from _eras(gateway, "1 tool, through the SDK", [(slug, key)], _LONG_WAY)
 
 
 def _many(gateway: RunningGateway, upstream_port: int, tenants: int) -> Generator[Target]:
@@ -84,11 +91,13 @@ def _many(gateway: RunningGateway, upstream_port: int, tenants: int) -> Generato
     yield from _eras(gateway, f"1 tool, {tenants} tenants in turn", keys)
 
 
-def _eras(gateway: RunningGateway, name: str, keys: list[tuple[str, str]]) -> Generator[Target]:
-    modern_calls = [modern(f"/t/{slug}/mcp", _METHOD, CALL, key=key) for slug, key in keys]
+def _eras(
+    gateway: RunningGateway, name: str, keys: list[tuple[str, str]], call: dict[str, Any] = CALL
+) -> Generator[Target]:
+    modern_calls = [modern(f"/t/{slug}/mcp", _METHOD, call, key=key) for slug, key in keys]
     yield Target(f"gateway, {MODERN}, {name}", gateway.port, gateway.pid, modern_calls)
     session_calls = [
-        handshake(f"/t/{slug}/mcp", _METHOD, CALL, key=key, session=gateway.open_session(slug, key))
+        handshake(f"/t/{slug}/mcp", _METHOD, call, key=key, session=gateway.open_session(slug, key))
         for slug, key in keys
     ]
     yield Target(f"gateway, {HANDSHAKE}, {name}", gateway.port, gateway.pid, session_calls)

@@ -50,7 +50,8 @@ def post(path: str, body: object, headers: dict[str, str] | None = None) -> byte
 
 def modern(path: str, method: str, params: dict[str, Any] | None = None, *, key: str | None = None) -> bytes:
     """A request of 2026-07-28, complete in itself."""
-    meta: dict[str, Any] = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}}
+    meta = (params or {}).get("_meta", {})
+    meta = {f"{PROTOCOL}/protocolVersion": MODERN, f"{PROTOCOL}/clientCapabilities": {}, **meta}
     headers = {"mcp-protocol-version": MODERN, "mcp-method": method}
     if params and "name" in params:
         headers["mcp-name"] = params["name"]

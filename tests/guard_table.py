@@ -227,6 +227,22 @@ WHO_ASKS = (
         ("tests/unit/identity/test_credentials.py::test_a_crowd_with_one_key_is_one_question",),
     ),
     Guard(
+        "key-taken-along-replaced",
+        "a key that is renewed with another's lookup is compared with what was good",
+        "gateway/identity/credentials.py",
+        "if found is None or not hmac.compare_digest(known.digest, found[0].digest):",
+        "if found is None:",
+        (f"{CREDENTIALS}::test_what_is_taken_along_is_believed_like_what_was_asked_for",),
+    ),
+    Guard(
+        "key-taken-along-older",
+        "what is renewed with another's lookup does not replace what was heard since",
+        "gateway/identity/credentials.py",
+        "if known is None or known.asked_at > asked_at:  # forgotten, or heard of since",
+        "if known is None:",
+        (f"{CREDENTIALS}::test_what_is_forgotten_while_it_is_taken_along_is_not_remembered",),
+    ),
+    Guard(
         "key-lookups-at-once",
         "made-up keys take a few connections to the database, not all",
         "gateway/identity/turns.py",

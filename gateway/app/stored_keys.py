@@ -1,5 +1,7 @@
 """Where a credential's key is looked up: the one query that knows no tenant yet."""
 
+from collections.abc import Collection, Mapping
+
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key
 from gateway.store import keys
@@ -13,7 +15,7 @@ class StoredKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-        """The key and its tenant's slug; None when there is no such key."""
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        """The keys there are of those wanted, each with its tenant's slug."""
         async with self._store.unscoped(within_s=PROMPT_S if hurried else None) as db:
-            return await keys.find(db, key)
+            return await keys.find(db, wanted)

@@ -30,7 +30,7 @@ from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnava
 log = structlog.get_logger(__name__)
 
 _LEASE_S = 3.0
-_RENEW_S = 1.0
+_RENEW_S = 2.0
 _MAX_LEASES = 20_000
 _SPARE = 8
 _MAX_RECORD_BYTES = 64 * 1024

@@ -1,7 +1,8 @@
 """One tenant's catalog at one revision, loaded once and shared by all its connections on this replica.
 
 A snapshot is replaced whole, never changed. Events say that a newer revision exists; because events can be lost, the
-revision is also compared with the database when the last comparison is some seconds old.
+revision is also compared with the database when the last comparison is some seconds old, together with those that will
+have to be compared soon: a replica that shows many tenants asks once for all of them.
 """
 
 import time
@@ -31,6 +32,9 @@ from gateway.store.silence import PROMPT_S
 log = structlog.get_logger(__name__)
 
 _CHECK_S = 5.0
+_TAKEN_ALONG = 0.5
+"""At which share of that age a revision is compared together with another's."""
+
 _STALE_S = 60.0
 
 
@@ -91,6 +95,18 @@ class _Entry:
     doubts_at_check: int = 0
     failures: int = 0
     loading: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether a change may have been missed since the last comparison."""
+        return self.doubts != self.doubts_at_check
+
+    def hear(self, revision: int, *, asked_at: float, doubts: int) -> None:
+        """What the database says is the newest revision, of when it was asked and what was doubted by then."""
+        self.newest = max(self.newest, revision)
+        if self.snapshot is not None and self.snapshot.revision == revision:
+            self.checked_at = max(self.checked_at, asked_at)
+            self.doubts_at_check = max(self.doubts_at_check, doubts)
 
 
 class Snapshots:
@@ -171,7 +187,11 @@ class Snapshots:
                 return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
             asked_at, doubts = time.monotonic(), entry.doubts
             try:
-                fresh = await self._load(tenant, entry.snapshot)
+                if entry.snapshot is not None and entry.snapshot.revision >= entry.newest:
+                    await self._compare(tenant, entry)
+                    if (current := _current(entry, self._generation)) is not None:
+                        return current
+                fresh = await self._load(tenant, is_kept=entry.snapshot is not None)
             except Unavailable as error:
                 entry.failures += 1
                 return _kept(tenant, entry, error)
@@ -182,14 +202,30 @@ class Snapshots:
             entry.newest = max(entry.newest, fresh.revision)
             return fresh
 
-    async def _load(self, tenant: TenantId, known: Snapshot | None) -> Snapshot:
+    async def _compare(self, tenant: TenantId, entry: _Entry) -> None:
+        """Hear what the newest revision is: the tenant's, and those of all that are doubted or not quite fresh.
+
+        Raises:
+            NotFound: the tenant is gone.
+            Unavailable: the database cannot be asked.
+        """
+        asked_at, soon = time.monotonic(), _CHECK_S * _TAKEN_ALONG
+        kept = {known: other for known, other in self._entries.items() if other.is_doubted or _age(other) >= soon}
+        kept[tenant] = entry
+        doubts = {known: other.doubts for known, other in kept.items()}
+        async with self._store.unscoped(within_s=PROMPT_S) as db:
+            found = await tenants.revisions(db, doubts)
+        if tenant not in found:
+            raise NotFound("no such tenant")
+        for known, revision in found.items():
+            kept[known].hear(revision, asked_at=asked_at, doubts=doubts[known])
+
+    async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
         code = self._generation  # before what it stands for: what is registered meanwhile is loaded again
-        async with self._store.reading(tenant, within_s=PROMPT_S if known else None) as db:
+        async with self._store.reading(tenant, within_s=PROMPT_S if is_kept else None) as db:
             revision = await tenants.revision(tenant, db)
             if revision is None:
                 raise NotFound("no such tenant")
-            if known is not None and (known.revision, known.code) == (revision, code):
-                return known
             found = await tenants.get(tenant, db)
             policy = await policies.get(tenant, db)
             imported = await operations.load(tenant, db)
@@ -232,8 +268,7 @@ class Snapshots:
 def _current(entry: _Entry, code: int) -> Snapshot | None:
     """The kept snapshot, if there is no reason to load another."""
     snapshot = entry.snapshot
-    is_doubted = entry.doubts != entry.doubts_at_check
-    if snapshot is None or is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
+    if snapshot is None or entry.is_doubted or snapshot.revision < entry.newest or _age(entry) >= _CHECK_S:
         return None
     return snapshot if snapshot.code == code else None
 

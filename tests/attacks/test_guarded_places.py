@@ -5,7 +5,7 @@
 
 import asyncio
 import hmac
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
@@ -35,8 +35,8 @@ class _Stored:
     def __init__(self, key: Key | None) -> None:
         self._key = key
 
-    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-        return None if self._key is None else (self._key, "acme")
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        return {} if self._key is None else dict.fromkeys(wanted, (self._key, "acme"))
 
 
 async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,12 @@
 """Snapshots of everything a tenant has: loaded whole, at one moment, again whenever data or code moved."""
 
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.catalog import imports, policies, primitives, profiles
 from gateway.catalog.catalog import Author
@@ -12,12 +15,15 @@ from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
 from gateway.catalog.snapshots import Snapshots
-from gateway.domain.identifiers import new_profile_id
+from gateway.catalog.tenants import create_tenant
+from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.principals import Operator
 from gateway.domain.profiles import Profile
 from gateway.domain.tools import Origin
+from gateway.errors import NotFound
+from gateway.store import tenants
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
 from tests.support.primitives import static_tool, template, text_prompt, text_resource
@@ -109,3 +115,45 @@ async def test_a_name_of_the_tenants_own_hides_code(changes: Changes, enabled: b
     )
     snapshots.note(changes.tenant.id, snapshot.revision + 1)
     assert [tool.origin for tool in (await snapshots.latest(changes.tenant.id)).tools] == [Origin.CODE]
+
+
+async def test_the_revisions_of_all_that_is_shown_are_one_question(
+    changes: Changes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a replica that shows many tenants asks once every few seconds for all of them, and misses no change."""
+    catalog = changes.catalog
+    others = [await create_tenant(catalog, f"tenant-{number}", "Tenant", by=BY) for number in range(3)]
+    ids = [changes.tenant.id, *(other.id for other in others)]
+    snapshots = Snapshots(catalog.store)
+    first = [await snapshots.latest(tenant) for tenant in ids]
+    asked: list[set[TenantId]] = []
+    revisions = tenants.revisions
+
+    async def counted(db: AsyncSession, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
+        asked.append(set(wanted))
+        return await revisions(db, wanted)
+
+    monkeypatch.setattr("gateway.catalog.snapshots.tenants.revisions", counted)
+    _pass_time(monkeypatch, 5.1)
+    assert [await snapshots.latest(tenant) for tenant in ids] == first
+    assert asked == [set(ids)]
+
+    await _create(changes, Family.TOOL, static_tool("own"))  # nobody hears of it
+    snapshots.distrust()
+    assert await snapshots.latest(ids[1]) is first[1]
+    assert asked[1:] == [set(ids)]
+    assert [tool.name for tool in (await snapshots.latest(ids[0])).tools] == ["own"]
+    assert len(asked) == 2, "what is known to be old is loaded at once"
+
+    snapshots.forget(ids[0])
+    async with catalog.store.transaction(ids[2]) as db:
+        assert await tenants.remove(ids[2], db)
+    _pass_time(monkeypatch, 5.1)
+    assert await snapshots.latest(ids[3]) is first[3]
+    with pytest.raises(NotFound):
+        await snapshots.latest(ids[2])
+
+
+def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    real = time.monotonic
+    monkeypatch.setattr("gateway.catalog.snapshots.time.monotonic", lambda: real() + seconds)

@@ -183,8 +183,8 @@ _CALLS: Mapping[str, _Call] = {
     "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
 }
 
-_PAST_THE_WALL = {"keys.find", "tenants.find", "tenants.page", "due_work.page"}
-"""The only queries that see other tenants: the three functions of the definer."""
+_PAST_THE_WALL = {"keys.find", "tenants.find", "tenants.page", "tenants.revisions", "due_work.page"}
+"""The only queries that see other tenants: the four functions of the definer."""
 
 
 def _queries() -> dict[str, Callable[..., object]]:
@@ -227,14 +227,16 @@ async def test_a_query_neither_shows_nor_changes_another_tenants_rows(
 
 
 async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> None:
-    """Ours: without a tenant, a key by its id, the list of tenants and due work are all there is."""
+    """Ours: without a tenant, keys by id, the list of tenants, their revisions and due work are all there is."""
     victim = await store_everything(store, _VICTIM)
     intruder = await store_everything(store, _INTRUDER)
 
     async with store.unscoped() as db:
-        assert await keys.find(db, victim.key.id) == (victim.key, _VICTIM)
+        assert await keys.find(db, [victim.key.id]) == {victim.key.id: (victim.key, _VICTIM)}
         assert await tenants.find(db, _VICTIM) == replace(victim.tenant, revision=1)
         slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
+        missing = TenantId("ten_missing")
+        assert await tenants.revisions(db, [victim.tenant.id, missing]) == {victim.tenant.id: 1}
         due = await due_work.page(db, until=NOW, limit=10, of_each=10)
         none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         assert await tenants.get(victim.tenant.id, db) is None
@@ -340,7 +342,7 @@ async def test_every_table_of_the_database_is_behind_the_wall(database: TestData
 
 
 async def test_nobody_but_the_app_may_call_the_definers_functions(database: TestDatabase) -> None:
-    """Ours: the three ways past the wall are granted to one role, with a fixed search path."""
+    """Ours: the four ways past the wall are granted to one role, with a fixed search path."""
     superuser = await connect_owner(database.superuser_url)
     rows = await superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
@@ -350,7 +352,12 @@ async def test_nobody_but_the_app_may_call_the_definers_functions(database: Test
     )
     await superuser.close()
 
-    assert {str(row["name"]) for row in rows} == {"key_by_id", "list_tenants", "list_due_work"}
+    assert {str(row["name"]) for row in rows} == {
+        "key_by_id",
+        "list_tenants",
+        "list_due_work",
+        "tenant_revisions",
+    }
     for row in rows:
         assert (row["owner"], row["app"], row["everybody"]) == ("gateway_definer", True, False)
         assert row["settings"] == ["search_path=pg_catalog, pg_temp"]

@@ -103,8 +103,7 @@ async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, databas
     async with store.transaction(gone.tenant.id) as db:
         assert len(await audit.page(gone.tenant.id, db, after=None, limit=10)) == 1
     async with store.unscoped() as db:
-        assert await keys.find(db, gone.key.id) is None
-        assert await keys.find(db, other.key.id) is not None
+        assert list(await keys.find(db, [gone.key.id, other.key.id])) == [other.key.id]
 
 
 async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId) -> None:
@@ -125,8 +124,9 @@ async def test_a_key_is_found_changed_and_removed(store: Store, tenant: TenantId
         assert (saved.version, saved.name) == (2, "phone")
 
     async with store.unscoped() as db:
-        assert await keys.find(db, key.id) == (replace(changed, version=2), "acme")
-        assert await keys.find(db, KeyId("key_missing")) is None
+        found = await keys.find(db, [key.id, KeyId("key_missing"), key.id])
+        assert found == {key.id: (replace(changed, version=2), "acme")}
+        assert await keys.find(db, []) == {}
     async with store.transaction(tenant) as db:
         assert await keys.remove(tenant, db, key.id)
         assert not await keys.remove(tenant, db, key.id)

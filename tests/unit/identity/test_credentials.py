@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +20,8 @@ from gateway.identity.credentials import Credentials, digest_key
 OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
 PEPPERS = (b"new pepper", b"old pepper")
 
+Found = Mapping[KeyId, tuple[Key, str]]
+
 
 class Keys:
     """A finder over a dictionary that counts how often it is asked."""
@@ -27,13 +29,15 @@ class Keys:
     def __init__(self) -> None:
         self.stored: dict[KeyId, tuple[Key, str]] = {}
         self.asked = 0
+        self.last: frozenset[KeyId] = frozenset()
         self.is_away = False
 
-    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
         self.asked += 1
+        self.last = frozenset(wanted)
         if self.is_away:
             raise DatabaseUnavailable("PostgreSQL does not answer")
-        return self.stored.get(key)
+        return {key: self.stored[key] for key in wanted if key in self.stored}
 
     def add(
         self,
@@ -224,8 +228,8 @@ async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: py
     keys.add(minted)
 
     class Slow:
-        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-            found = await keys.find(key)
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
             _pass_time(monkeypatch, 3.1)
             return found
 
@@ -282,9 +286,9 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
     keys.add(minted)
 
     class Overtaken:
-        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-            found = await keys.find(key)
-            overtaken.forget(key)
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            overtaken.forget(minted.id)
             return found
 
     overtaken = Credentials(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
@@ -300,8 +304,8 @@ async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: 
     keys.add(minted)
 
     class Slow:
-        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-            found = await keys.find(key)
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
             if keys.asked == 1:
                 await go_on.wait()
             return found
@@ -323,8 +327,8 @@ async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
     keys.add(minted)
 
     class Slow:
-        async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-            found = await keys.find(key)
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
             await go_on.wait()
             return found
 
@@ -336,6 +340,147 @@ async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
         go_on.set()
 
     assert keys.asked == 1
+
+
+async def _busy(keys: Keys, credentials: Credentials, count: int) -> list[MintedKey]:
+    """So many good keys that have come twice."""
+    busy = [mint_key() for _ in range(count)]
+    for minted in busy:
+        keys.add(minted)
+        for _ in range(2):
+            await credentials.authenticate(f"Bearer {minted.text}")
+    return busy
+
+
+async def _come(keys: Keys, credentials: Credentials) -> None:
+    """Somebody new comes, so that there is a lookup."""
+    new = mint_key()
+    keys.add(new)
+    await credentials.authenticate(f"Bearer {new.text}")
+
+
+async def test_keys_in_use_are_looked_up_together(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a hundred busy tenants are a question every second or two; what nobody uses is not asked for (TEN-3)."""
+    busy = await _busy(keys, credentials, 5)
+    idle = mint_key()
+    keys.add(idle)
+    await credentials.authenticate(f"Bearer {idle.text}")
+    callers = [await credentials.authenticate(f"Bearer {minted.text}") for minted in busy]
+    _pass_time(monkeypatch, 2)
+
+    await _come(keys, credentials)
+    assert keys.last >= {minted.id for minted in busy}
+    assert idle.id not in keys.last
+    _pass_time(monkeypatch, 1.2)  # what was read first would have ended
+
+    asked = keys.asked
+    for minted, caller in zip(busy, callers, strict=True):
+        assert await credentials.authenticate(f"Bearer {minted.text}") is caller
+    assert keys.asked == asked
+    await credentials.authenticate(f"Bearer {idle.text}")
+    assert keys.asked == asked + 1
+
+
+async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: revoked, ended, changed and replaced keys are that from the lookup on that says so (TEN-2)."""
+    busy = await _busy(keys, credentials, 5)
+    gone, revoked, ending, other, changed = busy
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    rows = {minted.id: keys.stored[minted.id][0] for minted in busy}
+    del keys.stored[gone.id]
+    keys.stored[revoked.id] = (replace(rows[revoked.id], revoked_at=past), "acme")
+    keys.stored[ending.id] = (replace(rows[ending.id], expires_at=past), "acme")
+    keys.stored[other.id] = (replace(rows[other.id], digest=digest_key(mint_key().text, PEPPERS[0])), "acme")
+    keys.stored[changed.id] = (replace(rows[changed.id], scopes=frozenset({Scope.AUDIT}), version=2), "globex")
+    _pass_time(monkeypatch, 2)
+
+    await _come(keys, credentials)
+
+    for minted in (gone, revoked, ending, other):
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate(f"Bearer {minted.text}")
+    caller = await credentials.authenticate(f"Bearer {changed.text}")
+    assert isinstance(caller, Principal)
+    assert (caller.slug, caller.scopes, caller.version) == ("globex", frozenset({Scope.AUDIT}), 2)
+
+
+async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an answer counts from when it was asked for, and no longer than the key itself (TEN-2)."""
+    lasting, short = await _busy(keys, credentials, 2)
+    row, slug = keys.stored[short.id]
+    keys.stored[short.id] = (replace(row, expires_at=datetime.now(UTC) + timedelta(seconds=1)), slug)
+    _pass_time(monkeypatch, 2)
+    await _come(keys, credentials)
+    keys.stored.clear()
+
+    _pass_time(monkeypatch, 1.1)
+    assert isinstance(await credentials.authenticate(f"Bearer {lasting.text}"), Principal)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {short.text}")
+    _pass_time(monkeypatch, 2)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {lasting.text}")
+
+
+@pytest.mark.parametrize("comes_meanwhile", [False, True])
+async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch, comes_meanwhile: bool
+) -> None:
+    """Ours: a change that overtakes the reading of its key is not undone by it, whoever asked (TEN-2)."""
+    under_way, go_on = anyio.Event(), anyio.Event()
+    go_on.set()
+
+    class Slow:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            if len(wanted) > 1:
+                under_way.set()
+                await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    (busy,) = await _busy(keys, slow, 1)
+    row, slug = keys.stored[busy.id]
+    _pass_time(monkeypatch, 2)
+    go_on = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_come, keys, slow)
+        await under_way.wait()
+        assert busy.id in keys.last
+        keys.stored[busy.id] = (replace(row, scopes=frozenset({Scope.AUDIT}), version=2), slug)
+        slow.forget(busy.id)
+        if comes_meanwhile:
+            await slow.authenticate(f"Bearer {busy.text}")
+        go_on.set()
+
+    caller = await slow.authenticate(f"Bearer {busy.text}")
+    assert isinstance(caller, Principal)
+    assert caller.scopes == {Scope.AUDIT}
+
+
+async def test_a_lookup_that_fails_takes_nobody_with_it(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: without an answer everybody goes on as before, and asks for himself when his time comes (SRV-4)."""
+    (busy,) = await _busy(keys, credentials, 1)
+    _pass_time(monkeypatch, 2)
+    keys.is_away = True
+    with pytest.raises(DatabaseUnavailable):
+        await _come(keys, credentials)
+    keys.is_away = False
+
+    asked = keys.asked
+    await credentials.authenticate(f"Bearer {busy.text}")
+    assert keys.asked == asked
+    _pass_time(monkeypatch, 1.1)
+    await credentials.authenticate(f"Bearer {busy.text}")
+    assert keys.asked == asked + 1
 
 
 async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credentials) -> None:

@@ -1,5 +1,6 @@
 """How a request's caller gets into its scope."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ OPERATOR_KEY = "0123456789abcdef0123456789abcdef"
 class NoKeys:
     """A finder without keys."""
 
-    async def find(self, key: KeyId, *, hurried: bool = False) -> tuple[Key, str] | None:
-        return None
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        return {}
 
 
 def _scope(*headers: tuple[bytes, bytes]) -> dict[str, Any]:
