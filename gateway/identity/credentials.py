@@ -170,18 +170,22 @@ class Credentials:
         lifetime = _lifetime_of(key)
         if lifetime <= 0:
             raise _refusal()
-        principal = _principal_of(key, slug)
+        principal = _known_as(kept, _principal_of(key, slug))
         if changes == self._changes:  # nothing was forgotten while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
         return principal
 
     def _take_along(self, now: float) -> dict[bytes, KeyId]:
-        """What is in use and has not long to go, by its mark; it is given out once, whatever becomes of the lookup."""
+        """What was used since it was read and has not long to go, or none, by its mark.
+
+        It is given out once, whatever becomes of the lookup. What was read together ends together: so that what has
+        ended is taken along as well.
+        """
         along: dict[bytes, KeyId] = {}
         while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:
             asked_at, mark = self._renewable.popleft()
             known = self._known.get(mark)
-            if known is None or known.asked_at != asked_at or not known.is_used or known.until <= now:
+            if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:
                 continue
             if (key := _key_of(known.caller)) is not None:
                 along[mark] = key
@@ -195,9 +199,10 @@ class Credentials:
         if found is None or not hmac.compare_digest(known.digest, found[0].digest):
             del self._known[mark]
             return
-        principal = _principal_of(*found)
-        caller = known.caller if known.caller == principal else principal
-        self._remember(mark, caller, known.digest, _lifetime_of(found[0]), asked_at=asked_at)  # none of one that ended
+        principal = _known_as(known, _principal_of(*found))
+        self._remember(
+            mark, principal, known.digest, _lifetime_of(found[0]), asked_at=asked_at
+        )  # none of one that ended
 
     def _remember(
         self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _KEPT_S, *, asked_at: float
@@ -226,6 +231,12 @@ def _principal_of(key: Key, slug: str) -> Principal:
         profile=key.profile,
         version=key.version,
     )
+
+
+def _known_as(known: _Known | None, principal: Principal) -> Principal:
+    """The one that others hold already, where it is the same."""
+    caller = None if known is None else known.caller
+    return caller if isinstance(caller, Principal) and caller == principal else principal
 
 
 def _refusal() -> Unauthenticated:
