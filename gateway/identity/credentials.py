@@ -4,7 +4,7 @@ Every refusal is the same error with the same words, after the same work: nobody
 has expired or was revoked. A good answer is remembered for three seconds under a keyed digest, never under the key; for
 a minute where nobody can be asked, in which nothing can be changed with it either. However many come with one key, it
 is looked up once, and however many keys come, a few at a time. A lookup takes along what is in use and will have to be
-looked up soon, so that a hundred busy keys are a question every second or two, not thirty a second.
+looked up soon, so that a hundred busy keys are a few questions a second, not thirty.
 """
 
 import hashlib
@@ -199,10 +199,8 @@ class Credentials:
         if found is None or not hmac.compare_digest(known.digest, found[0].digest):
             del self._known[mark]
             return
-        principal = _known_as(known, _principal_of(*found))
-        self._remember(
-            mark, principal, known.digest, _lifetime_of(found[0]), asked_at=asked_at
-        )  # none of one that ended
+        principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # 0 of one that has ended
+        self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
 
     def _remember(
         self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _KEPT_S, *, asked_at: float

@@ -67,7 +67,7 @@ class Modern:
             await answer(send, reply.status, reply.body)
         elif is_request(message) and (refused := misjudged(message, scope, exchange)) is not None:
             await answer(send, 400, refused)
-        elif accepts(scope, "text/event-stream") and await _talks(message, exchange.registry):
+        elif accepts(scope, "text/event-stream") and await _may_talk(message, exchange.registry):
             await self._streaming.handle_request(scope, replay(raw, receive), send)
         else:
             with Leash(receive, self._spawn) as leash:  # the SDK does so itself only where it may stream
@@ -80,8 +80,16 @@ class Modern:
         await self._json.handle_request(scope, receive, send)
 
 
-async def _talks(message: Mapping[str, Any], registry: Registry) -> bool:
+async def _may_talk(message: Mapping[str, Any], registry: Registry) -> bool:
     """Whether what is asked for may say something before its answer."""
+    try:
+        return await _talks(message, registry)
+    except Exception:
+        log.debug("not_bound", method=message.get("method"))
+        return False  # it fails again where the client is told
+
+
+async def _talks(message: Mapping[str, Any], registry: Registry) -> bool:
     bound: BoundTool | BoundPrompt | BoundResource | None
     match message:
         case {"method": "tools/call", "params": {"name": str(name)}}:

@@ -89,14 +89,11 @@ class Plain:
     async def _call(
         self, request_id: int | str, params: _Params, exchange: Exchange, *, is_modern: bool
     ) -> Reply | None:
-        registry, name = exchange.registry, params["name"]
-        bound = await registry.tool(name)
-        if bound is None or bound.talks:
-            return None
-        if registry.mirrored_schema(name) is not None:
-            return None
-        correlation_id = exchange.correlation_id
+        registry, name, correlation_id = exchange.registry, params["name"], exchange.correlation_id
         try:
+            bound = await registry.tool(name)
+            if bound is None or bound.talks or registry.mirrored_schema(name) is not None:
+                return None
             arguments: dict[str, object] = params.get("arguments") or {}
             members = await self._calls.run(
                 exchange.principal, bound, arguments, correlation_id=correlation_id, finder=registry

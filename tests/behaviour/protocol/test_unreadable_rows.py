@@ -1,0 +1,48 @@
+"""Primitives whose stored definitions nobody here understands, as a newer release or a damaged disk may leave them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.gateway import RunningGateway
+from tests.support.handshake import open_session
+from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
+from tests.support.servers import TestDatabase, execute
+
+ASKED: dict[str, dict[str, Any]] = {
+    "tools/call": {"name": "own", "arguments": {}},
+    "prompts/get": {"name": "greet"},
+    "resources/read": {"uri": "docs://a"},
+}
+UNREADABLE = '{"name": "x", "inputSchema": 5, "mimeType": 5, "arguments": 5}'
+
+
+@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
+    gateway: RunningGateway, database: TestDatabase, revision: str, accept: str
+) -> None:
+    """MCP: -32603 to whoever asked for it, with a code and the correlation id (CAL-3)."""
+    await gateway.create_tenant("acme")
+    key = await gateway.create_key("acme")
+    await add(gateway, "acme", "tools", static_tool("own"))
+    await add(gateway, "acme", "prompts", text_prompt("greet"))
+    await add(gateway, "acme", "resources", text_resource("docs://a"))
+    handler = {"kind": "template", "text": "x", "mimeType": "text/plain"}
+    await add(gateway, "acme", "resource-templates", template("docs://rows/{id}", handler))
+    await execute(database.superuser_url, f"update primitives set definition = '{UNREADABLE}'")
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if revision == "2026-07-28":
+            mirrored = {"mcp-name": params["uri"]} if "uri" in params else {}
+            answer = await gateway.rpc("acme", key, method, params, accept=accept, **mirrored)
+            said: dict[str, Any] = answer.json()
+            return said
+        session = await open_session(gateway, "acme", key, version=revision)
+        return await session.rpc(method, params)
+
+    for method, params in (*ASKED.items(), ("resources/read", {"uri": "docs://rows/7"})):
+        error = (await ask(method, params))["error"]
+        assert (error["code"], error["message"]) == (-32603, "Internal server error"), method
+        assert error["data"]["code"] == "internal"
+        assert error["data"]["correlation_id"]
