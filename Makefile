@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak mutate-guards lock format clean
+.PHONY: help run test check bench soak fuzz mutate-guards lock format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -37,6 +37,11 @@ bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the tables (
 
 soak: $(STAMP) ## Run the tests that take long (SOAK_CALLS=60000)
 	@$(BIN)/python -m pytest tests/soak -q
+
+fuzz: export FUZZ_EXAMPLES ?= 4000
+fuzz: $(STAMP) ## Try other examples and many in the generated tests (FUZZ_EXAMPLES=4000)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m hypothesis
+	@$(BIN)/python -m pytest -q -n $(WORKERS) tests/attacks/test_admin_schemathesis.py
 
 mutate-guards: $(STAMP) ## Take every guard out in turn; the tests must notice (writes docs/security/guards.md)
 	@$(BIN)/python -m tests.guards --write

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import self_signed
+from tests.support.examples import choose_examples
 from tests.support.loops import TestLoop, unseen
 from tests.support.memory import make_folder
 from tests.support.servers import TestDatabase, TestServers, running_servers
 
 _LAST = -1000
+
+choose_examples()
 
 
 @pytest.fixture(scope="session")

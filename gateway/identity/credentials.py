@@ -194,7 +194,7 @@ class Credentials:
     def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
         """Remember anew what is as good as it was; of all else the next one to come with it is told."""
         known = self._known.get(mark)
-        if known is None or known.asked_at > asked_at:  # forgotten, or heard of since
+        if known is None or known.asked_at >= asked_at:  # forgotten, or heard of since
             return
         if found is None or not hmac.compare_digest(known.digest, found[0].digest):
             del self._known[mark]

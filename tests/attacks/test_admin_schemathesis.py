@@ -19,10 +19,11 @@ from schemathesis.specs.openapi import checks as openapi_checks
 
 from gateway.admin.routes import ENDPOINTS
 from tests.support.documents import pets
+from tests.support.examples import IS_FUZZING, at_least
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
 
-EXAMPLES = 10
+EXAMPLES = at_least(10, share=40)
 _GENERAL, _OF_THE_DOCUMENT, _OPENAPI = cast("Any", checks), cast("Any", openapi_checks), cast("Any", openapi)
 """Without their types, of which some are left open."""
 
@@ -141,7 +142,7 @@ def _attack(target: Target, who: Caller, operation: tuple[str, str], mode: Gener
 
     @hypothesis.settings(
         max_examples=EXAMPLES,
-        derandomize=True,
+        derandomize=not IS_FUZZING,
         database=None,
         deadline=None,
         phases=(Phase.explicit, Phase.generate),

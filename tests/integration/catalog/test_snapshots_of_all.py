@@ -125,6 +125,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
     others = [await create_tenant(catalog, f"tenant-{number}", "Tenant", by=BY) for number in range(3)]
     ids = [changes.tenant.id, *(other.id for other in others)]
     snapshots = Snapshots(catalog.store)
+    _pass_time(monkeypatch, 0)
     first = [await snapshots.latest(tenant) for tenant in ids]
     asked: list[set[TenantId]] = []
     revisions = tenants.revisions
@@ -155,5 +156,5 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
 
 
 def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    real = time.monotonic
-    monkeypatch.setattr("gateway.catalog.snapshots.time.monotonic", lambda: real() + seconds)
+    now = time.monotonic() + seconds
+    monkeypatch.setattr("gateway.catalog.snapshots.time.monotonic", lambda: now)

@@ -90,7 +90,7 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
         return columns(chains, records)
 
     async def later(number: int) -> None:
-        await asyncio.sleep(0)  # so that the writer has seen the one before
+        await anyio.lowlevel.checkpoint()  # the writer sees the one before, which therefore waits for this one
         await writer.write(make_record(_A, number))
 
     monkeypatch.setattr(Chains, "columns", counted)

@@ -363,6 +363,7 @@ async def test_keys_in_use_are_looked_up_together(
     keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a hundred busy tenants are a question every few seconds; what nobody uses is not asked for (TEN-3)."""
+    _pass_time(monkeypatch, 0)
     busy = await _busy(keys, credentials, 5)
     idle = mint_key()
     keys.add(idle)
@@ -391,6 +392,7 @@ async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
     keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: revoked, ended, changed and replaced keys are that from the lookup on that says so (TEN-2)."""
+    _pass_time(monkeypatch, 0)
     busy = await _busy(keys, credentials, 5)
     gone, revoked, ending, other, changed = busy
     past = datetime.now(UTC) - timedelta(seconds=1)
@@ -416,6 +418,7 @@ async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
     keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: an answer counts from when it was asked for, and no longer than the key itself (TEN-2)."""
+    _pass_time(monkeypatch, 0)
     lasting, short = await _busy(keys, credentials, 2)
     row, slug = keys.stored[short.id]
     keys.stored[short.id] = (replace(row, expires_at=datetime.now(UTC) + timedelta(seconds=1)), slug)
@@ -449,6 +452,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
             return found
 
     slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    _pass_time(monkeypatch, 0)
     (busy,) = await _busy(keys, slow, 1)
     row, slug = keys.stored[busy.id]
     _pass_time(monkeypatch, 2)
@@ -472,6 +476,7 @@ async def test_a_lookup_that_fails_takes_nobody_with_it(
     keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: without an answer everybody goes on as before, and asks for himself when his time comes (SRV-4)."""
+    _pass_time(monkeypatch, 0)
     (busy,) = await _busy(keys, credentials, 1)
     _pass_time(monkeypatch, 2)
     keys.is_away = True
@@ -631,6 +636,6 @@ def test_a_digest_needs_text_and_pepper() -> None:
 
 
 def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let the clock that the cache reads stand later."""
-    real = time.monotonic
-    monkeypatch.setattr("gateway.identity.credentials.time.monotonic", lambda: real() + seconds)
+    """Let the clock that the cache reads stand still, so much later."""
+    now = time.monotonic() + seconds
+    monkeypatch.setattr("gateway.identity.credentials.time.monotonic", lambda: now)

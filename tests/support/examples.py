@@ -1,0 +1,23 @@
+"""How many examples the generated tests try: the same few in `make test`, others each time and many in `make fuzz`."""
+
+import os
+from typing import Final
+
+from hypothesis import settings
+
+FUZZ_EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+"""How many each test tries when it is to look for new ones; 0 to repeat what it always tries."""
+
+IS_FUZZING: Final = FUZZ_EXAMPLES > 0
+
+
+def choose_examples() -> None:
+    """Have hypothesis do so, without limits on what one example takes: machines are slow when they are busy."""
+    settings.register_profile("repeat", deadline=None, derandomize=True, database=None, print_blob=True)
+    settings.register_profile("fuzz", deadline=None, max_examples=max(1, FUZZ_EXAMPLES), print_blob=True)
+    settings.load_profile("fuzz" if IS_FUZZING else "repeat")
+
+
+def at_least(count: int, *, share: int = 1) -> int:
+    """So many examples for a test of its own measure, or when fuzzing one in `share` of what is asked for if more."""
+    return max(count, FUZZ_EXAMPLES // share)
