@@ -31,6 +31,7 @@ TOOLS = "tests/unit/handlers/test_code_tools.py"
 REQUESTS = "tests/integration/handlers/test_declared_requests.py"
 WEBHOOKS = "tests/behaviour/updates/test_webhooks.py"
 MODERN = "tests/behaviour/sessions/test_modern.py"
+MIRRORED = "tests/behaviour/protocol/test_mirrored_arguments.py"
 SUBSCRIPTIONS = "tests/behaviour/sessions/test_subscriptions.py"
 SUBSCRIBERS = "tests/integration/bus/test_subscribers.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
@@ -869,6 +870,30 @@ CALLS = (
         'if params is None or not _mirrors(scope, message["method"], params.get("name")):',
         "if params is None:",
         ("tests/behaviour/protocol/test_plain.py::test_headers_that_disagree_with_a_plain_body_are_refused",),
+    ),
+    Guard(
+        "mirrored-argument",
+        "a call whose mirrored arguments and headers disagree is not made",
+        "gateway/protocol/envelopes.py",
+        "    return None if verdict is None else _refused(verdict, exchange, request.model_dump())",
+        "    return None",
+        (f"{MIRRORED}::test_headers_that_say_otherwise_are_refused",),
+    ),
+    Guard(
+        "routing-header-once",
+        "a header that says where a request goes is said once",
+        "gateway/protocol/envelopes.py",
+        "        if name in _ROUTING:",
+        "        if False:",
+        (f"{MIRRORED}::test_what_says_where_a_call_goes_is_said_once",),
+    ),
+    Guard(
+        "kernel-shared-connection",
+        "no client's handshake is kept on the connection that requests share",
+        "gateway/protocol/kernel.py",
+        '        if request.method == "initialize":',
+        "        if False:",
+        ("tests/unit/protocol/test_sdk_seams.py::test_no_handshake_is_made_on_a_shared_connection",),
     ),
     Guard(
         "credential-over-argument",

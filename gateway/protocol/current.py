@@ -10,10 +10,16 @@ from gateway.handlers.silent import SILENT
 from gateway.registry.registry import Registry
 
 
+class Finished(msgspec.Struct):
+    """The members of a tool's result, which whoever answers sends as they are; None as long as there are none."""
+
+    members: bytes | None = None
+
+
 class Exchange(msgspec.Struct, frozen=True):
     """One message of one principal, the registry it is served from, and the client as its transport has it.
 
-    `session` is there in the handshake era only.
+    `session` is there in the handshake era only, `finished` where the answer is not the SDK's to write.
     """
 
     principal: Principal
@@ -21,6 +27,7 @@ class Exchange(msgspec.Struct, frozen=True):
     correlation_id: str
     peer: Peer = SILENT
     session: str | None = None
+    finished: Finished | None = None
 
 
 CURRENT: ContextVar[Exchange] = ContextVar("gateway_exchange")

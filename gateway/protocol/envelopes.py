@@ -4,44 +4,74 @@ The judge is the SDK's; the refusal carries what all errors of ours do.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, cast
 
-from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request, find_duplicated_routing_header
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundLadderRejection,
+    classify_inbound_request,
+    validate_mcp_param_headers,
+)
 from mcp_types import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION, JSONRPCRequest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from gateway.errors import BadInput
 from gateway.protocol.current import Exchange
 from gateway.protocol.wire import error_message, id_of
+from gateway.web.fields import fields_of
+
+_ROUTING: Final[Mapping[bytes, str]] = {
+    name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
+}
+"""The headers that say what the body does."""
 
 
-def is_request(message: dict[str, Any]) -> bool:
-    """Whether the SDK would take the message for a request, whatever it asks for."""
+def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
+    """The message as what the SDK takes for a request, whatever it asks for; None where it is none."""
     try:
-        JSONRPCRequest.model_validate(message, by_name=False)
+        return JSONRPCRequest.model_validate(message, by_name=False)
     except ValidationError:
-        return False
-    return True
+        return None
 
 
 def misjudged(message: Mapping[str, Any], scope: Scope, exchange: Exchange) -> bytes | None:
     """The refusal of a request whose envelope and headers do not hold together; None when they do."""
-    headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]]
-    twice = find_duplicated_routing_header(headers)
-    if twice is not None:
-        return _refusal(HEADER_MISMATCH, f"{twice} header appears more than once", None, exchange, message)
-    verdict = classify_inbound_request(message, headers=dict(headers))
-    if not isinstance(verdict, InboundLadderRejection):
+    fields = fields_of(scope)
+    for name in fields.repeated:
+        if name in _ROUTING:
+            return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, exchange, message)
+    headers = {known: said.decode("latin-1") for name, known in _ROUTING.items() if (said := fields.get(name))}
+    verdict = classify_inbound_request(message, headers=headers)
+    return _refused(verdict, exchange, message) if isinstance(verdict, InboundLadderRejection) else None
+
+
+def mismatched(request: JSONRPCRequest, scope: Scope, exchange: Exchange) -> bytes | None:
+    """The refusal of a call whose `Mcp-Param-*` headers do not say what its arguments do; None when they do."""
+    params = request.params or {}
+    name, given = params.get("name"), params.get("arguments")
+    if request.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
         return None
-    return _refusal(verdict.code, verdict.message, verdict.data, exchange, message)
+    schema = exchange.registry.mirrored_schema(name)
+    if schema is None:
+        return None
+    arguments: Mapping[str, Any] = cast("dict[str, Any] | None", given) or {}
+    verdict = validate_mcp_param_headers(schema, arguments, Headers(scope=scope))
+    return None if verdict is None else _refused(verdict, exchange, request.model_dump())
 
 
 def unsupported(version: str, exchange: Exchange) -> bytes:
     """The refusal of a revision that nobody knows, where there is no message that could name it."""
     data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data, exchange, {})
+
+
+def _refused(verdict: InboundLadderRejection, exchange: Exchange, message: Mapping[str, Any]) -> bytes:
+    return _refusal(verdict.code, verdict.message, verdict.data, exchange, message)
 
 
 def _refusal(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, ErrorData
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -80,6 +80,13 @@ def to_mcp_in(version: str, error: GatewayError, correlation_id: str) -> MCPErro
 def unknown(said: str, correlation_id: str, *, code: int = INVALID_PARAMS, **more: object) -> MCPError:
     """The error for something that is not there, or not for this principal."""
     return MCPError(code, said, {"code": NotFound.code, "correlation_id": correlation_id, **more})
+
+
+def internal_error(correlation_id: str) -> ErrorData:
+    """What the client is told of an error that nobody foresaw."""
+    return ErrorData(
+        code=INTERNAL_ERROR, message="Internal server error", data=details_of(GatewayError(""), correlation_id)
+    )
 
 
 def invalid_params(error: ValidationError, correlation_id: str) -> MCPError:

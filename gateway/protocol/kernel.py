@@ -1,6 +1,7 @@
-"""One request of the handshake era through the SDK's kernel, on a connection that is made for it.
+"""One request through the SDK's kernel, without the SDK's transports.
 
 A session needs no connection between its requests: what the kernel wants to know of one stands in the session's record.
+A request that says nothing before its answer, in either era, needs none of its own at all.
 """
 
 from collections.abc import Mapping
@@ -17,19 +18,16 @@ from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import (
-    INTERNAL_ERROR,
-    ErrorData,
-    InitializeRequestParams,
-    JSONRPCError,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    ServerCapabilities,
-)
+from mcp_types import ErrorData, InitializeRequestParams, JSONRPCRequest, ServerCapabilities
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from msgspec import structs
 
 from gateway.domain.sessions import SessionRecord
-from gateway.protocol.current import Exchange
+from gateway.protocol.current import CURRENT, Exchange, Finished
+from gateway.protocol.errors import internal_error
 from gateway.protocol.identity import NAME, VERSION
+from gateway.protocol.plain import STRUCTURED
+from gateway.protocol.plain_results import Reply, answered, called, failed
 
 log = structlog.get_logger(__name__)
 
@@ -55,12 +53,16 @@ class Dispatch(Silent):
     """One inbound request as the SDK's kernel sees it (`mcp.shared.dispatcher.DispatchContext`)."""
 
     can_send_request = False
+    transport = TransportContext(kind="streamable-http", can_send_request=False)
+    message_metadata = ServerMessageMetadata()
 
     def __init__(self, request_id: str | int) -> None:
         self.request_id = request_id
-        self.transport = TransportContext(kind="streamable-http", can_send_request=False)
-        self.message_metadata = ServerMessageMetadata()
-        self.cancel_requested = anyio.Event()
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        """Never set: a request that is cancelled is cancelled as a task."""
+        return anyio.Event()
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Nothing: progress is told through the call's peer."""
@@ -71,23 +73,56 @@ class Kernel:
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
+        self._silent = {version: _silent_runner(server, version) for version in KNOWN_PROTOCOL_VERSIONS}
 
     async def run(
         self, request: JSONRPCRequest, connection: Connection, exchange: Exchange, capabilities: ServerCapabilities
     ) -> tuple[bytes, bool]:
-        """The JSON-RPC answer to one request, and whether it is a result."""
+        """The JSON-RPC answer to any request of a session, and whether it is a result."""
         options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
-        reply: JSONRPCResponse | JSONRPCError
         try:
-            result = await runner.on_request(Dispatch(request.id), request.method, request.params)
-            reply = JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
-        except Exception as error:
-            reply = JSONRPCError(jsonrpc="2.0", id=request.id, error=_error_of(error, exchange))
+            found = await _ask(runner, request, exchange)
         finally:
             await aclose_shielded(connection)
-        body = reply.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        return body, isinstance(reply, JSONRPCResponse)
+        if isinstance(found, ErrorData):
+            return failed(request.id, found, is_modern=False).body, False
+        return answered(request.id, found).body, True
+
+    async def run_silently(
+        self, request: JSONRPCRequest, version: str, exchange: Exchange, *, session: str | None = None
+    ) -> Reply:
+        """The answer to a request in this revision whose client is neither told nor asked anything before it.
+
+        Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT`.
+
+        Raises:
+            ValueError: it is `initialize`, which makes a connection somebody's.
+        """
+        if request.method == "initialize":
+            raise ValueError("a handshake needs a connection of its own")
+        is_modern = version in MODERN_PROTOCOL_VERSIONS
+        finished = Finished() if is_modern or version in STRUCTURED else None
+        CURRENT.set(structs.replace(exchange, session=session, finished=finished))
+        found = await _ask(self._silent[version], request, exchange)
+        if isinstance(found, ErrorData):
+            return failed(request.id, found, is_modern=is_modern)
+        if finished is not None and finished.members is not None:
+            return called(request.id, finished.members, is_modern=is_modern)
+        return answered(request.id, found)
+
+
+def _silent_runner(server: Server[Any], version: str) -> ServerRunner[Any]:
+    connection = Connection(Silent(), protocol_version=version)
+    connection.initialized.set()
+    return ServerRunner(server, connection, {})
+
+
+async def _ask(runner: ServerRunner[Any], request: JSONRPCRequest, exchange: Exchange) -> Mapping[str, Any] | ErrorData:
+    try:
+        return await runner.on_request(Dispatch(request.id), request.method, request.params)
+    except Exception as error:
+        return _error_of(error, exchange)
 
 
 def connection_of(record: SessionRecord) -> Connection:
@@ -110,5 +145,4 @@ def _error_of(error: Exception, exchange: Exchange) -> ErrorData:
     if known is not None:
         return known
     log.error("request_failed", correlation_id=exchange.correlation_id, exc_info=error)
-    data = {"code": "internal", "correlation_id": exchange.correlation_id}
-    return ErrorData(code=INTERNAL_ERROR, message="Internal server error", data=data)
+    return internal_error(exchange.correlation_id)

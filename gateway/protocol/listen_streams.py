@@ -73,7 +73,7 @@ class ListenStreams:
         try:
             listen = await self._listens.open(exchange.registry, wanted)
         except GatewayError as error:
-            refused = failed(request_id, to_mcp(error, exchange.correlation_id), is_modern=True)
+            refused = failed(request_id, to_mcp(error, exchange.correlation_id).error, is_modern=True)
             await answer(send, refused.status, refused.body)
             return True
         try:

@@ -1,11 +1,11 @@
-"""2026-07-28: every request by itself, through the SDK's own transport but for the plainest.
+"""2026-07-28: every request by itself.
 
-A request whose primitive may say something before its answer is answered on a stream if it does, all others with JSON.
+A request whose primitive may say something before its answer is answered on a stream if it does, by the SDK's own
+transport. All others are answered with JSON, the plainest here, the rest by the SDK's kernel.
 Whoever goes away has cancelled what he asked for, also where nobody streams: then a watch is set up for what takes
 longer than a moment.
 """
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final, Self
@@ -15,16 +15,17 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
 from gateway.protocol.current import Exchange
-from gateway.protocol.envelopes import is_request, misjudged
+from gateway.protocol.envelopes import misjudged, mismatched, read_request
+from gateway.protocol.kernel import Kernel
 from gateway.protocol.leash import Leash
 from gateway.protocol.listen_streams import METHOD, ListenStreams
 from gateway.protocol.outlets import Spawn
-from gateway.protocol.plain import Plain
+from gateway.protocol.plain import MODERN, Plain
 from gateway.protocol.plain_results import Reply
+from gateway.protocol.talking import may_talk
 from gateway.protocol.wire import accepts, answer, replay
-from gateway.registry.registry import Registry
+from gateway.web.fields import fields_of
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +35,10 @@ MAX_BODY: Final = 1024 * 1024
 class Modern:
     """Serves requests of 2026-07-28; open it with `async with`, once."""
 
-    def __init__(self, server: Server[Any], plain: Plain, listens: ListenStreams, *, spawn: Spawn) -> None:
+    def __init__(
+        self, server: Server[Any], kernel: Kernel, plain: Plain, listens: ListenStreams, *, spawn: Spawn
+    ) -> None:
+        self._kernel = kernel
         self._plain = plain
         self._listens = listens
         self._spawn = spawn
@@ -60,47 +64,41 @@ class Modern:
             return
         reply: Reply | None = None
         with Leash(receive, self._spawn) as leash:
-            reply = await self._plain.modern(scope, message, exchange)
+            reply = await self._plain.modern(scope, message, exchange) or await self._reply(scope, message, exchange)
         if leash.is_called_off:
             log.info("client_gone", correlation_id=exchange.correlation_id)
         elif reply is not None:
             await answer(send, reply.status, reply.body)
-        elif is_request(message) and (refused := misjudged(message, scope, exchange)) is not None:
-            await answer(send, 400, refused)
-        elif accepts(scope, "text/event-stream") and await _may_talk(message, exchange.registry):
-            await self._streaming.handle_request(scope, replay(raw, receive), send)
         else:
-            with Leash(receive, self._spawn) as leash:  # the SDK does so itself only where it may stream
-                await self._json.handle_request(scope, replay(raw, receive), send)
-            if leash.is_called_off:
-                log.info("client_gone", correlation_id=exchange.correlation_id)
+            await self._hand_over(scope, replay(raw, receive), send, exchange)
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+        """Have the SDK's transport serve the message; it watches the client only where it may stream."""
+        if fields_of(scope).get(b"accept") is None:
+            scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
+        if accepts(scope, "text/event-stream"):
+            await self._streaming.handle_request(scope, receive, send)
+            return
+        with Leash(receive, self._spawn) as leash:
+            await self._json.handle_request(scope, receive, send)
+        if leash.is_called_off:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
+
+    async def _reply(self, scope: Scope, message: dict[str, Any], exchange: Exchange) -> Reply | None:
+        """The answer as JSON to a request, which the SDK judges; None for what may take a stream, or is no request."""
+        request = read_request(message)
+        if request is None or request.method == METHOD:
+            return None
+        refused = misjudged(message, scope, exchange) or mismatched(request, scope, exchange)
+        if refused is not None:
+            return Reply(400, refused)
+        if await may_talk(request.method, request.params, exchange.registry):
+            return None
+        return await self._kernel.run_silently(request, MODERN, exchange)
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a method other than POST."""
         await self._json.handle_request(scope, receive, send)
-
-
-async def _may_talk(message: Mapping[str, Any], registry: Registry) -> bool:
-    """Whether what is asked for may say something before its answer."""
-    try:
-        return await _talks(message, registry)
-    except Exception:
-        log.debug("not_bound", method=message.get("method"))
-        return False  # it fails again where the client is told
-
-
-async def _talks(message: Mapping[str, Any], registry: Registry) -> bool:
-    bound: BoundTool | BoundPrompt | BoundResource | None
-    match message:
-        case {"method": "tools/call", "params": {"name": str(name)}}:
-            bound = await registry.tool(name)
-        case {"method": "prompts/get", "params": {"name": str(name)}}:
-            bound = await registry.prompt(name)
-        case {"method": "resources/read", "params": {"uri": str(uri)}}:
-            bound = await registry.resource(uri)
-        case _:
-            return False
-    return bound is not None and bound.talks
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:

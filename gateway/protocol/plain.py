@@ -11,11 +11,9 @@ from typing import Any, Final, cast
 
 import msgspec
 import structlog
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
-    INTERNAL_ERROR,
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
@@ -26,7 +24,7 @@ from starlette.types import Scope
 from gateway.calls.run import Calls
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.current import Exchange
-from gateway.protocol.errors import details_of, to_mcp
+from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.lists import LISTS, is_declared, render_list
 from gateway.protocol.plain_results import Reply, called, failed, listed
 from gateway.web.fields import fields_of
@@ -99,11 +97,10 @@ class Plain:
                 exchange.principal, bound, arguments, correlation_id=correlation_id, finder=registry
             )
         except GatewayError as error:
-            return failed(request_id, to_mcp(error, correlation_id), is_modern=is_modern)
+            return failed(request_id, to_mcp(error, correlation_id).error, is_modern=is_modern)
         except Exception:
             log.exception("method_failed", method=_CALL, correlation_id=correlation_id)
-            details = details_of(GatewayError(""), correlation_id)
-            return failed(request_id, MCPError(INTERNAL_ERROR, "Internal server error", details), is_modern=is_modern)
+            return failed(request_id, internal_error(correlation_id), is_modern=is_modern)
         return called(request_id, members, is_modern=is_modern)
 
     def _is_good_envelope(self, meta: object) -> bool:

@@ -1,9 +1,12 @@
 """Whole JSON-RPC answers made of bytes that are finished but for what an era adds."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
-from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
-from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import SERVER_INFO_META_KEY, ErrorData
+from pydantic_core import to_json
 
 from gateway.protocol.identity import NAME, VERSION
 
@@ -33,15 +36,20 @@ def called(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
     return _result(request_id, b"".join((members, _COMPLETE, b',"_meta":{', _SERVER, b"}")))
 
 
+def answered(request_id: int | str, result: Mapping[str, Any]) -> Reply:
+    """The answer with a result that the SDK has shaped."""
+    return Reply(200, b"".join((_head(request_id), b',"result":', to_json(result, inf_nan_mode="null"), b"}")))
+
+
 def listed(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
     """The answer to a list, of the members that were rendered."""
     return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
 
 
-def failed(request_id: int | str, error: MCPError, *, is_modern: bool) -> Reply:
+def failed(request_id: int | str, error: ErrorData, *, is_modern: bool) -> Reply:
     """The answer to a request that was refused."""
-    said = error.error.model_dump(exclude_none=True)
-    status = ERROR_CODE_HTTP_STATUS.get(error.error.code, 200) if is_modern else 200
+    said = error.model_dump(exclude_none=True)
+    status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if is_modern else 200
     return Reply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
 
 

@@ -37,7 +37,7 @@ class Prompts:
         if bound is None:
             raise unknown(f"Prompt not found: {params.name[:_SHOWN]}", exchange.correlation_id)
         try:
-            async with speaking(ctx, params, self._spawn) as peer:
+            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
                 filled = await self._calls.get_prompt(
                     exchange.principal,
                     bound,

@@ -50,7 +50,7 @@ class Resources:
         if bound is None:
             raise _unknown(ctx, params.uri)
         try:
-            async with speaking(ctx, params, self._spawn) as peer:
+            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
                 read = await self._calls.read(
                     exchange.principal,
                     bound,

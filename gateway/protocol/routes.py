@@ -74,10 +74,11 @@ class Face:
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, settings.set_level)
         server.middleware += seal_states(state_keys, backing.nonces)
         plain = Plain(calls)
-        spoken = SessionCalls(Kernel(server), backing, self._turns)
+        kernel = Kernel(server)
+        spoken = SessionCalls(kernel, backing, self._turns)
         listening = Listening(backing, self._streams, connections, ping_s=min(PING_S, backing.idle_s / 3))
         handshake = Handshake(spoken, backing, plain, listening, self._turns, self._streams)
-        self._modern = Modern(server, plain, listen_streams, spawn=backing.bus.spawn)
+        self._modern = Modern(server, kernel, plain, listen_streams, spawn=backing.bus.spawn)
         self._endpoint = Endpoint(
             credentials, connections, self._modern, handshake, Legacy(spoken, backing, listening, self._turns)
         )

@@ -7,7 +7,6 @@ from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
-    INTERNAL_ERROR,
     CallToolRequestParams,
     CompleteRequestParams,
     DiscoverResult,
@@ -26,7 +25,7 @@ from gateway.errors import GatewayError
 from gateway.protocol.capabilities import capabilities_of
 from gateway.protocol.completion import Completion
 from gateway.protocol.current import CURRENT
-from gateway.protocol.errors import invalid_params, to_mcp_in, with_code
+from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
 from gateway.protocol.identity import NAME, VERSION
 from gateway.protocol.listen_streams import ListenStreams
 from gateway.protocol.lists import LIST_TTL_MS, LISTS, answer_list
@@ -73,8 +72,7 @@ async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
     except Exception:
         correlation_id = CURRENT.get().correlation_id
         log.exception("method_failed", method=ctx.method, correlation_id=correlation_id)
-        data = {"code": "internal", "correlation_id": correlation_id}
-        raise MCPError(INTERNAL_ERROR, "Internal server error", data) from None
+        raise MCPError.from_error_data(internal_error(correlation_id)) from None
 
 
 async def _discover(_: Context, __: RequestParams) -> HandlerResult:

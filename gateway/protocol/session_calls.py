@@ -30,6 +30,7 @@ from gateway.protocol.current import CURRENT, Exchange
 from gateway.protocol.kernel import Kernel, Silent, connection_of
 from gateway.protocol.outlets import Outlet
 from gateway.protocol.session_peer import Asking, SessionPeer
+from gateway.protocol.talking import may_talk
 from gateway.protocol.turns import TurnId, Turns
 
 log = structlog.get_logger(__name__)
@@ -94,6 +95,9 @@ class SessionCalls:
 
     async def run(self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: Outlet) -> bytes:
         """The answer to any other request."""
+        if record.is_open and not await may_talk(request.method, request.params, exchange.registry):
+            reply = await self._kernel.run_silently(request, record.protocol_version, exchange, session=record.id)
+            return reply.body
         connection = connection_of(record)
         peer = SessionPeer(
             self._asking,
@@ -104,12 +108,11 @@ class SessionCalls:
             token=_token_of(request.params),
         )
         CURRENT.set(structs.replace(exchange, peer=peer, session=record.id))
-        capabilities = capabilities_of(exchange.registry)
         try:
-            reply, _ = await self._kernel.run(request, connection, exchange, capabilities)
+            said, _ = await self._kernel.run(request, connection, exchange, capabilities_of(exchange.registry))
         finally:
             await peer.close()
-        return reply
+        return said
 
     async def heed(self, said: Said, record: SessionRecord) -> None:
         """Take an answer to a question, or the wish to cancel a request; nothing else is of interest.

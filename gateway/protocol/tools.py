@@ -1,6 +1,6 @@
 """Calling tools."""
 
-from typing import Any
+from typing import Any, Final
 
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import CallToolRequestParams
@@ -16,6 +16,8 @@ from gateway.protocol.peer import input_required_result, speaking
 from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
+_FINISHED: Final[dict[str, Any]] = {"content": [], "resultType": "complete"}
+"""What the SDK is shown of a result whose bytes go out as they are."""
 
 
 class Tools:
@@ -36,7 +38,7 @@ class Tools:
         if bound is None:
             raise unknown(f"Tool not found: {params.name[:_SHOWN]}", exchange.correlation_id)
         try:
-            async with speaking(ctx, params, self._spawn) as peer:
+            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
                 members = await self._calls.run(
                     exchange.principal,
                     bound,
@@ -51,6 +53,9 @@ class Tools:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise
             members = shape.failure(error, exchange.correlation_id)  # the handshake era has no error for it
+        if exchange.finished is not None:
+            exchange.finished.members = members
+            return _FINISHED
         result: dict[str, Any] = shape.decode(members)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"

@@ -206,7 +206,8 @@ class Asks:
         return kind(self._random.choice(self._tenants), self._number)
 
     def _current(self, tenant: Storming, number: int) -> Ask:
-        return _modern(tenant, number, "tools/call", {"name": "echo", "arguments": {"id": str(number)}})
+        params = {"name": "echo", "arguments": {"id": str(number)}, "_meta": self._way()}
+        return _modern(tenant, number, "tools/call", params)
 
     def _sending(self, tenant: Storming, number: int) -> Ask:
         return _modern(tenant, number, "tools/call", {"name": "send", "arguments": {"body": {"id": str(number)}}})
@@ -217,7 +218,7 @@ class Asks:
 
     def _handshake(self, tenant: Storming, number: int) -> Ask:
         headers = {"mcp-session-id": tenant.session, "mcp-protocol-version": "2025-11-25"}
-        params = {"name": "echo", "arguments": {"id": str(number)}}
+        params = {"name": "echo", "arguments": {"id": str(number)}, "_meta": self._way()}
         return _rpc(tenant, number, "tools/call", params, headers)
 
     def _initializing(self, tenant: Storming, number: int) -> Ask:
@@ -236,6 +237,10 @@ class Asks:
         name = f"{tenant.canary}-{number}"
         return _admin(tenant, "PATCH", f"/keys/{tenant.key_id}", {"name": name}, expected=(name,))
 
+    def _way(self) -> dict[str, object]:
+        """What makes a call one of those that are answered at once, or one that the SDK judges."""
+        return {"io.modelcontextprotocol/odd": 1} if self._random.random() < 0.5 else {}
+
     def _adding(self, tenant: Storming, number: int) -> Ask:
         name = f"{tenant.canary}-{number}"
         return _admin(tenant, "POST", "/keys", {"name": name, "scopes": ["mcp"]}, expected=(name,))
@@ -244,7 +249,7 @@ class Asks:
 def _modern(tenant: Storming, number: int, method: str, params: dict[str, Any]) -> Ask:
     named = {"mcp-name": params["name"]} if "name" in params else {}
     headers = {"mcp-protocol-version": MODERN, "mcp-method": method, **named}
-    return _rpc(tenant, number, method, {**params, "_meta": META}, headers)
+    return _rpc(tenant, number, method, {**params, "_meta": {**META, **params.get("_meta", {})}}, headers)
 
 
 def _rpc(tenant: Storming, number: int, method: str, params: dict[str, Any], headers: Mapping[str, str]) -> Ask:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp_types import CallToolRequestParams
+from mcp_types.methods import serialize_server_result
 
 from gateway.handlers.port import Peer
 from gateway.protocol.peer import speaking
@@ -93,6 +94,14 @@ def _comparable(answer: httpx.Response) -> tuple[object, ...]:
     return answer.status_code, answer.headers["content-type"], value
 
 
+def _judged(answer: httpx.Response, version: str | None) -> None:
+    """The SDK would have sent the result as it is."""
+    result = answer.json().get("result")
+    if result is not None:
+        assert serialize_server_result("tools/call", version or MODERN, result) == result
+        assert ("io.modelcontextprotocol/serverInfo" in result.get("_meta", {})) == (version is None)
+
+
 @pytest.mark.parametrize("version", [None, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
 async def test_both_ways_tell_the_same_of_every_upstream_answer(acme: Acme, version: str | None) -> None:
     """Ours: there is one judge of results, whichever way a request takes (CAL-1, SRV-1)."""
@@ -102,6 +111,7 @@ async def test_both_ways_tell_the_same_of_every_upstream_answer(acme: Acme, vers
         short, long = await _both(acme, {"name": "get_pet", "arguments": {"id": 7}}, session)
 
         assert _comparable(short) == _comparable(long), (status, content_type, body)
+        _judged(long, version)
     sent = [3 if status in {502, 503, 504} else 1 for status, _, _ in ANSWERS]  # what is away is asked again
     assert len(acme.upstream.seen) == 2 * sum(sent)
 
@@ -115,6 +125,7 @@ async def test_both_ways_tell_the_same_of_every_call(acme: Acme, version: str | 
         short, long = await _both(acme, params, session, request_id if request_id % 2 else f"r-{request_id}")
 
         assert _comparable(short) == _comparable(long), params
+        _judged(long, version)
         assert (len(acme.upstream.seen) - seen) in {0, 2}, params
 
 
@@ -159,9 +170,11 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
     session = None if version is None else await _session(acme, version)
     asked: list[str] = []
 
-    def counted(ctx: Context, params: CallToolRequestParams, spawn: Spawn) -> AbstractAsyncContextManager[Peer]:
+    def counted(
+        ctx: Context, params: CallToolRequestParams, spawn: Spawn, *, talks: bool
+    ) -> AbstractAsyncContextManager[Peer, None]:
         asked.append(ctx.method)
-        return speaking(ctx, params, spawn)
+        return speaking(ctx, params, spawn, talks=talks)
 
     monkeypatch.setattr("gateway.protocol.tools.speaking", counted)  # where the SDK hands the call back
     levels = ({"io.modelcontextprotocol/logLevel": "info"},) if session is None else ()

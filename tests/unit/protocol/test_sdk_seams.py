@@ -2,6 +2,7 @@
 
 import inspect
 from importlib.metadata import version
+from typing import cast
 
 import anyio
 import pytest
@@ -16,11 +17,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
-from mcp_types import InitializeRequestParams, RequestParams, jsonrpc_message_adapter
+from mcp_types import InitializeRequestParams, JSONRPCRequest, RequestParams, jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.protocol.kernel import Dispatch, Silent
+from gateway.protocol.current import Exchange
+from gateway.protocol.kernel import Dispatch, Kernel, Silent
 from tests.support.gateway import META
 
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -98,6 +100,30 @@ async def test_middleware_wraps_every_method_and_may_translate_its_errors() -> N
 
     with pytest.raises(MCPError, match="translated"):
         await runner.on_request(Dispatch(1), "no/such", {})
+
+
+async def test_a_connection_that_many_requests_share_stays_as_it_was_made() -> None:
+    """Ours: the kernel writes nothing of a request to its connection, unless it is a handshake, which is refused."""
+    connection = Connection(Silent(), protocol_version="2026-07-28")
+    connection.initialized.set()
+    runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
+
+    for number, meta in enumerate((META, {**META, "progressToken": "p"}, {})):
+        said = await runner.on_request(Dispatch(number), "test/say", {"_meta": meta})
+        assert said["said"] == "2026-07-28"
+    with pytest.raises(MCPError):
+        await runner.on_request(Dispatch(9), "initialize", CLIENT)
+
+    assert (connection.protocol_version, connection.session_id) == ("2026-07-28", None)
+    assert (connection.client_params, connection.client_capabilities, connection.state) == (None, None, {})
+
+
+async def test_no_handshake_is_made_on_a_shared_connection() -> None:
+    """Ours: it would make everybody's connection one client's (TEN-5)."""
+    request = JSONRPCRequest(jsonrpc="2.0", id=1, method="initialize", params=CLIENT)
+
+    with pytest.raises(ValueError, match="of its own"):
+        await Kernel(_server()).run_silently(request, "2025-11-25", cast(Exchange, None))
 
 
 def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:
