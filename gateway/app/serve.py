@@ -43,8 +43,11 @@ class Running:
 
 
 _PARTING_S = 3.0
-_COLLECT_AT = (2_000, 20, 20)
-"""When cycles are looked for: a call leaves hardly any, and to look as often as Python does costs it a fortieth."""
+_COLLECT_AT = (10_000, 20, 20)
+"""When cycles are looked for: a call leaves hardly any, and holds some 130 containers while it runs.
+
+With less, what many calls hold at once would be looked through again and again.
+"""
 _OPEN_FILES = 65_536
 """More than twice the connections that one replica takes: a call may hold one to its upstream."""
 

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mcp.server.context import HandlerResult, ServerRequestContext
-from mcp_types import CallToolRequestParams
+from mcp_types import SERVER_INFO_META_KEY, CallToolRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls import shape
@@ -16,8 +16,12 @@ from gateway.protocol.peer import input_required_result, speaking
 from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
-_FINISHED: Final[dict[str, Any]] = {"content": [], "resultType": "complete"}
-"""What the SDK is shown of a result whose bytes go out as they are."""
+_FINISHED: Final[dict[str, Any]] = {
+    "content": [],
+    "resultType": "dev.mcp-gateway/finished",
+    "_meta": {SERVER_INFO_META_KEY: {}},
+}
+"""What the SDK is shown of a result whose bytes go out as they are: a shape it leaves alone, and nobody sees."""
 
 
 class Tools:

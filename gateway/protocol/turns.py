@@ -12,6 +12,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
 from gateway.protocol.messages import CANCELLED, failed
 from gateway.protocol.outlets import Outlet
+from gateway.protocol.tether import Tether
 
 log = structlog.get_logger(__name__)
 
@@ -34,22 +35,22 @@ class TurnId(NamedTuple):
 class Turn:
     """One request, from its arrival to its answer."""
 
-    __slots__ = ("_correlation_id", "_reason", "_scope", "of")
+    __slots__ = ("_correlation_id", "_reason", "_tether", "of")
 
     def __init__(self, of: TurnId, correlation_id: str | None = None) -> None:
         self.of = of
         self._correlation_id = correlation_id
-        self._scope = anyio.CancelScope()
+        self._tether = Tether()
         self._reason = "the request was cancelled"
 
     def cancel(self, reason: str) -> None:
         """Stop the work; the client is told why."""
         self._reason = reason
-        self._scope.cancel()
+        self._tether.call_off()
 
     def give_up(self) -> None:
         """Stop the work; whoever asks for this answers the client himself."""
-        self._scope.cancel()
+        self._tether.call_off()
 
     async def run(self, work: Callable[[], Awaitable[bytes]], outlet: Outlet) -> bytes:
         """The answer that the work makes, or that says that it was cancelled.
@@ -57,7 +58,7 @@ class Turn:
         When the replica itself stops waiting, the client is told so before that goes on.
         """
         try:
-            with self._scope:
+            with self._tether:
                 return await work()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_PARTING_S, shield=True):
