@@ -1,9 +1,9 @@
 """Whether the gateway may dial an address, asked twice: when a name is resolved and when a socket is made.
 
-The second question is the one that cannot be gone around: aiohttp asks no resolver for IP literals, but it makes
-every socket through the guard, with the address it is about to dial. An address that the operator allowed under a
-name carries that permission itself (`_Vetted`), so nothing is remembered between calls; should aiohttp ever copy
-the text on its way, the permission is lost and the dial refused.
+The second question is the one that cannot be gone around: no resolver is asked for IP literals, but every socket is
+made through the guard, with the address that is about to be dialled. An address that the operator allowed under a
+name carries that permission itself (`_Vetted`), so nothing is remembered between calls; should anything copy the text
+on its way, the permission is lost and the dial refused.
 
 Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs an entry
 `host:port` in the operator's list. A name on the list may resolve to public and private addresses, never to

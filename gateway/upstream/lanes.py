@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import structlog
-from yarl import URL
 
 from gateway.errors import UpstreamBusy, UpstreamError, UpstreamSuspended
+from gateway.upstream.origins import Origin
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ _CREDIT_PER_CALL = 0.1
 _CREDIT_PER_S = 0.2
 _RETRY_S = 1.0
 
-_Key: TypeAlias = tuple[str, str, str | None, int | None]
+_Key: TypeAlias = tuple[str, str]
 _Place: TypeAlias = "asyncio.Future[UpstreamError | None]"
 
 
@@ -61,7 +61,7 @@ class Lane:
         "running",
     )
 
-    def __init__(self, rules: Rules, key: _Key = ("", "http", None, None)) -> None:
+    def __init__(self, rules: Rules, key: _Key = ("", "")) -> None:
         self._rules = rules
         self._key = key
         self._waiting: deque[_Place] = deque()
@@ -165,8 +165,8 @@ class Lane:
             raise refusal
 
     def _tell(self, event: str) -> None:
-        tenant, scheme, host, port = self._key
-        log.warning(event, tenant_id=tenant, upstream=f"{scheme}://{host}:{port}", failures=self._failures)
+        tenant, upstream = self._key
+        log.warning(event, tenant_id=tenant, upstream=upstream, failures=self._failures)
 
     def _suspended(self, now: float) -> UpstreamSuspended:
         seconds = max(_RETRY_S, math.ceil(self._rests_until - now))
@@ -188,9 +188,9 @@ class Lanes:
         """How many are kept."""
         return len(self._lanes)
 
-    def find(self, tenant: str, url: URL) -> Lane:
+    def find(self, tenant: str, origin: Origin) -> Lane:
         """The way of this tenant to this origin."""
-        key = (tenant, url.scheme, url.raw_host, url.port)
+        key = (tenant, origin.key)
         lane = self._lanes.get(key)
         if lane is None:
             if len(self._lanes) >= self._room:

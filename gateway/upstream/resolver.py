@@ -1,14 +1,10 @@
-"""How a name becomes checked addresses: asked once per new connection, and what was checked is what is dialled."""
+"""How a name becomes addresses; which of them may be dialled is for the guard."""
 
 import asyncio
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
-
-from aiohttp.abc import AbstractResolver, ResolveResult
-
-from gateway.upstream.guard import Guard
 
 _THREADS = 32
 
@@ -47,36 +43,6 @@ class SystemLookup:
     def close(self) -> None:
         """Forget queued questions; a running one ends with its thread."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-class GuardedResolver(AbstractResolver):
-    """What aiohttp asks: a lookup whose every answer must pass the guard."""
-
-    def __init__(self, lookup: Lookup, guard: Guard) -> None:
-        self._lookup = lookup
-        self._guard = guard
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The addresses to dial, in the lookup's order.
-
-        Raises:
-            EgressDenied: one of the answers may not be dialled.
-        """
-        addresses = self._guard.admit(host, port, await self._lookup.resolve(host, port))
-        if not addresses:
-            raise OSError("the name has no address")
-        return [_result(host, port, address) for address in addresses]
-
-    async def close(self) -> None:
-        """Called by aiohttp when the pool closes."""
-        self._lookup.close()
-
-
-def _result(host: str, port: int, address: str) -> ResolveResult:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=socket.IPPROTO_TCP, flags=0)
 
 
 def _ask_system(host: str, port: int) -> list[str]:

@@ -7,9 +7,8 @@ back together.
 
 import random
 
-import aiohttp
-
 from gateway.domain.requests import UpstreamRequest
+from gateway.upstream.faults import ConnectedLate, Disconnected, NotConnected
 
 AT_MOST = 2
 """How often one request is sent again."""
@@ -31,13 +30,13 @@ def is_failure(status: int) -> bool:
 
 def after_fault(error: Exception, request: UpstreamRequest, attempt: int) -> float | None:
     """The pause before the request is sent again after it got no answer; None: it is not."""
-    if attempt >= AT_MOST or isinstance(error, aiohttp.ClientSSLError):
+    if attempt >= AT_MOST:
         return None
-    if isinstance(error, aiohttp.ConnectionTimeoutError):  # seconds have passed already: once more and no more
+    if isinstance(error, ConnectedLate):  # seconds have passed already: once more and no more
         return _jitter(attempt) if attempt == 0 else None
-    if isinstance(error, aiohttp.ClientConnectorError):
+    if isinstance(error, NotConnected):
         return _jitter(attempt)
-    if request.idempotent and isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError):
+    if request.idempotent and isinstance(error, Disconnected):
         return 0.0 if attempt == 0 else _jitter(attempt)  # most likely a kept connection that was closed meanwhile
     return None
 

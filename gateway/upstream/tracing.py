@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-import aiohttp
 from msgspec.structs import replace
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
 from gateway.telemetry.traces import CARRIED, Traces, fail
+from gateway.upstream.answers import Answer
 
-Carried = tuple[aiohttp.ClientResponse, bytes, str | None]
+Carried = tuple[Answer, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
 
 _FAILED = 400

@@ -1,7 +1,6 @@
 """What a URL, a header name and a header value must look like before they go out.
 
-aiohttp checks neither header names nor framing headers that are set by hand, and its messages repeat bad values;
-so everything is judged here first, and no error repeats what it refuses.
+Whatever is written to an upstream was judged here first, and no error repeats what it refuses.
 """
 
 import re
@@ -15,10 +14,10 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
 
-No obs-text: aiohttp would write it as UTF-8, which is not what a reader of Latin-1 expects.
+No obs-text: nobody knows in which encoding it would be read.
 """
 _URL = re.compile(
-    r"https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?"
+    r"(https?://(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)((?:[/?][A-Za-z0-9._~!$&'()*+,;=:@%/?\[\]-]*)?)"
 )
 
 
@@ -35,6 +34,12 @@ def is_header_value(value: str) -> bool:
 def is_sendable_url(url: str) -> bool:
     """Whether this is an absolute, fully encoded http(s) URL without credentials or fragment."""
     return _URL.fullmatch(url) is not None
+
+
+def split_url(url: str) -> tuple[str, str] | None:
+    """The origin and the rest of a URL that can be sent; None: it cannot."""
+    found = _URL.fullmatch(url)
+    return None if found is None else (found[1], found[2])
 
 
 @lru_cache(_NAMES)

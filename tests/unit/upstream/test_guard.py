@@ -75,7 +75,7 @@ PUBLIC_6 = ["2606:4700:4700::1111", "2a00:1450::1", "2003::1", "2001:200::1", ":
 
 
 def target(address: object, port: object = 443) -> DialTarget:
-    """What aiohttp hands to the socket factory."""
+    """What the guard is asked when a socket is made."""
     family = socket.AF_INET6 if isinstance(address, str) and ":" in address else socket.AF_INET
     return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)
 

@@ -1,0 +1,78 @@
+"""How a connection is made: one question for the addresses, each of them judged, a socket for exactly that address.
+
+Names, addresses and sockets go through the guard; TLS is verified by the name in the URL, always.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from gateway.upstream.faults import ConnectedLate, DistrustedTls, Fault, NameUnknown, NotConnected
+from gateway.upstream.guard import Guard
+from gateway.upstream.origins import Origin
+from gateway.upstream.resolver import Lookup
+
+_ADDRESSES = 16
+"""How many of a name's addresses are tried."""
+
+_Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
+
+
+class Dialer:
+    """Makes connections; `dial_s` is the time for each address, TLS included."""
+
+    def __init__(self, lookup: Lookup, guard: Guard, *, dial_s: float) -> None:
+        self._lookup = lookup
+        self._guard = guard
+        self._dial_s = dial_s
+        self._tls = ssl.create_default_context()
+
+    async def dial(self, origin: Origin, make: Callable[[], _Made]) -> _Made:
+        """A connection to the first address that takes one, in the lookup's order.
+
+        Raises:
+            EgressDenied: the host or one of its addresses may not be dialled.
+            NotConnected: the name has no address, or nobody took the connection.
+            DistrustedTls: the handshake or the certificate was not accepted.
+        """
+        fault: Fault = NameUnknown()
+        for address in await self._find(origin):
+            try:
+                async with asyncio.timeout(self._dial_s):
+                    return await self._reach(origin, address, make)
+            except ssl.SSLError:
+                raise DistrustedTls from None
+            except TimeoutError:
+                fault = ConnectedLate()
+            except OSError:
+                fault = NotConnected()
+        raise fault
+
+    async def _find(self, origin: Origin) -> Sequence[str]:
+        """The addresses to try; a literal is judged when its socket is made."""
+        if origin.is_literal:
+            return (origin.host,)
+        try:
+            found = await self._lookup.resolve(origin.host, origin.port)
+        except OSError:
+            raise NameUnknown from None
+        return self._guard.admit(origin.host, origin.port, found)[:_ADDRESSES]
+
+    async def _reach(self, origin: Origin, address: str, make: Callable[[], _Made]) -> _Made:
+        loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        opened = self._guard.open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, origin.port)))
+        try:
+            await loop.sock_connect(opened, (address, origin.port))
+            _, made = await loop.create_connection(
+                make,
+                sock=opened,
+                ssl=self._tls if origin.is_tls else None,
+                server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
+            )
+        except BaseException:
+            opened.close()
+            raise
+        return made

@@ -1,0 +1,263 @@
+"""One connection to an upstream, which speaks HTTP/1.1 (RFC 9112): one request, then its answer, then the next request.
+
+Nothing is forgiven: what the parser refuses, what is beyond the bounds, and bytes that nobody asked for end the
+connection. It serves another request only after an answer that ended by itself and before anything else came.
+"""
+
+import asyncio
+from typing import Protocol, cast
+
+import httptools
+
+from gateway.upstream.answers import Answer, Pair
+from gateway.upstream.faults import BrokenOff, Disconnected, Malformed
+
+_PIECE = 1 << 16
+_HEAD = 1 << 16
+"""The most bytes before a body, and of what is neither head nor body: chunk extensions and trailers."""
+_PER_CHUNK = 16
+_FIELDS = 256
+_INTERIM = 8
+"""How many answers with a status below 200 may come before the one that counts (RFC 9110 section 15.2)."""
+_SWITCHING = 101
+_FINAL = 200
+_VERSIONS = frozenset({"1.0", "1.1"})
+
+
+class Owner(Protocol):
+    """Who keeps a connection between requests."""
+
+    def keep(self, connection: "Connection") -> None:
+        """It may serve another request."""
+
+    def forget(self, connection: "Connection") -> None:
+        """It is closed."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection of an origin, from its opening to its end."""
+
+    __slots__ = (
+        "_answer",
+        "_fed",
+        "_interim",
+        "_is_blocked",
+        "_is_fit",
+        "_is_paused",
+        "_owner",
+        "_pairs",
+        "_parser",
+        "_rest",
+        "_transport",
+        "_weight",
+        "kept_at",
+        "origin",
+    )
+
+    def __init__(self, owner: Owner, origin: str) -> None:
+        self._owner = owner
+        self.origin = origin
+        self.kept_at = 0.0
+        self._transport: asyncio.Transport | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._answer: Answer | None = None
+        self._pairs: list[Pair] = []
+        self._rest: memoryview | None = None
+        self._fed = self._weight = self._interim = 0
+        self._is_fit, self._is_paused, self._is_blocked = True, False, False
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it can serve a request."""
+        return self._is_fit and self._transport is not None and not self._transport.is_closing()
+
+    def ask(self, head: bytes, body: bytes | None, waiter: "asyncio.Future[None]", *, is_head: bool) -> Answer:
+        """Send a request; the future is done once the answer has a head or there will be none.
+
+        Raises:
+            Disconnected: it was closed in this moment.
+        """
+        if self._transport is None or not self.is_fit:
+            raise Disconnected
+        answer = self._answer = Answer(self, waiter, has_no_body=is_head)
+        if self._parser is None:
+            self._parser = httptools.HttpResponseParser(self)
+        self._pairs = []
+        self._fed = self._weight = self._interim = 0
+        if body is None or len(body) <= _PIECE:
+            self._transport.write(head + body if body else head)
+        else:
+            self._transport.write(head)
+            self._rest = memoryview(body)
+            self._write_on()
+        return answer
+
+    def release(self, answer: Answer) -> None:
+        """Whoever asked is done: keep the connection for another request, or close it."""
+        if answer.has_ended and self._rest is None and self.is_fit:
+            self._answer = None
+            self.resume()
+            self._owner.keep(self)
+        else:
+            self.abort()
+
+    def resume(self) -> None:
+        """Read on, if reading was paused."""
+        if self._is_paused:
+            self._is_paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way; no answer that is not whole becomes whole by that."""
+        self._is_fit = False
+        self._rest = None
+        if self._answer is not None:
+            self._answer.fail(Disconnected() if self._answer.status == 0 else BrokenOff())
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the loop."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop once, at the end."""
+        self._end(exc)
+        self._transport = self._parser = self._answer = None
+        self._owner.forget(self)
+
+    def eof_received(self) -> None:
+        """Called by the loop; the transport closes itself after it."""
+        self._end(None)
+
+    def receive(self, data: bytes) -> None:
+        """Called by the loop with what came."""
+        answer, parser = self._answer, self._parser
+        if answer is None or parser is None or answer.has_ended or answer.fault is not None:
+            self.abort()
+            return
+        self._fed += len(data)
+        try:
+            parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._is_fit = False
+            answer.fail(Malformed())
+        else:
+            self._weigh(answer)
+        if answer.status or answer.fault is not None:
+            answer.wake()
+
+    data_received = receive
+
+    def pause_writing(self) -> None:
+        """Called by the loop when the other side reads slowly."""
+        self._is_blocked = True
+
+    def resume_writing(self) -> None:
+        """Called by the loop when there is room again."""
+        self._is_blocked = False
+        self._write_on()
+
+    def on_message_begin(self) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: an answer that nobody asked for.
+        """
+        if self._answer is None or self._answer.has_ended:
+            raise Malformed
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser, for headers and for trailers.
+
+        Raises:
+            Malformed: there are too many.
+        """
+        if len(self._pairs) >= _FIELDS:
+            raise Malformed
+        self._weight += len(name) + len(value)
+        self._pairs.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: this head is none that we can follow.
+        """
+        answer, parser = self._answer, self._parser
+        if answer is None or parser is None or self._weight > _HEAD or parser.get_http_version() not in _VERSIONS:
+            raise Malformed
+        status, pairs = parser.get_status_code(), self._pairs
+        self._pairs = []
+        if status < _FINAL:
+            self._interim += 1
+            if status == _SWITCHING or self._interim > _INTERIM:
+                raise Malformed
+            return
+        answer.begin(status, pairs)
+        if not parser.should_keep_alive() or (answer.has_no_body and answer.is_chunked):
+            self._is_fit = False
+        if answer.has_no_body:
+            answer.has_ended = True
+            self._parser = None  # it waits for a body where HEAD has none (RFC 9110 section 9.3.2)
+
+    def on_chunk_header(self) -> None:
+        """Called by the parser at the size of each chunk, which may be followed by extensions."""
+        self._weight -= _PER_CHUNK
+
+    def on_body(self, piece: bytes) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: a body where there cannot be one.
+        """
+        answer = self._answer
+        if answer is None or answer.has_ended:
+            raise Malformed
+        self._weight -= len(piece)
+        answer.add(piece)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser, also for an answer before the one that counts."""
+        if self._answer is not None and self._answer.status:
+            self._answer.has_ended = True
+
+    def _weigh(self, answer: Answer) -> None:
+        """Hold what came to its bounds, and the other side back while nobody takes what is there."""
+        if answer.status == 0:
+            if self._fed > _HEAD:
+                answer.fail(Malformed())
+        elif answer.is_chunked and self._fed + self._weight > 3 * _HEAD:
+            answer.fail(Malformed())
+        elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
+            self._is_paused = True
+            cast("asyncio.Transport", self._transport).pause_reading()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether more can come."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def _end(self, error: Exception | None) -> None:
+        """Nothing more will come: that is the end of an answer only where nothing else says where it ends."""
+        self._is_fit = False
+        answer = self._answer
+        if answer is None or answer.has_ended:
+            return
+        if answer.status == 0:
+            answer.fail(Disconnected())
+        elif answer.until_close and error is None and answer.fault is None:
+            answer.has_ended = True
+            answer.wake()
+        else:
+            answer.fail(BrokenOff())
+
+    def _write_on(self) -> None:
+        """As much of a large body as the other side takes."""
+        while self._rest is not None and not self._is_blocked and self._transport is not None:
+            if self._transport.is_closing():
+                return
+            piece, rest = self._rest[:_PIECE], self._rest[_PIECE:]
+            self._rest = rest or None
+            self._transport.write(piece)
