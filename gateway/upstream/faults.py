@@ -36,6 +36,10 @@ class Disconnected(Fault):
     """The connection ended before there was an answer; the request may have arrived."""
 
 
+class Torn(Disconnected):
+    """The same, and not in order: it was reset."""
+
+
 class BrokenOff(Fault):
     """The connection ended inside the answer."""
 
@@ -53,6 +57,7 @@ _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (
     (NameUnknown, UpstreamUnreachable, "The upstream's name does not resolve to an address."),
     (DistrustedTls, UpstreamUnreachable, "The upstream's TLS handshake or certificate was not accepted."),
     (NotConnected, UpstreamUnreachable, "No connection to the upstream could be made."),
+    (Torn, UpstreamUnreachable, "The connection to the upstream broke."),
     (Disconnected, UpstreamUnreachable, "The upstream closed the connection without an answer."),
     (BrokenOff, UpstreamUnreachable, "The upstream broke the connection inside its answer."),
     (Malformed, UpstreamAnswerBroken, "The upstream's answer is not valid HTTP."),

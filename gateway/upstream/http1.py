@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import httptools
 
 from gateway.upstream.answers import Answer, Pair
-from gateway.upstream.faults import BrokenOff, Disconnected, Malformed
+from gateway.upstream.faults import BrokenOff, Disconnected, Malformed, Torn
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16
@@ -246,7 +246,7 @@ class Connection(asyncio.Protocol):
         if answer is None or answer.has_ended:
             return
         if answer.status == 0:
-            answer.fail(Disconnected())
+            answer.fail(Disconnected() if error is None else Torn())
         elif answer.until_close and error is None and answer.fault is None:
             answer.has_ended = True
             answer.wake()

@@ -11,6 +11,7 @@ from gateway.upstream.faults import (
     Malformed,
     NameUnknown,
     NotConnected,
+    Torn,
 )
 from gateway.upstream.retries import AT_MOST, after_answer, after_fault, is_failure
 
@@ -25,11 +26,12 @@ def test_what_was_never_sent_may_be_sent(error: Exception, request_: UpstreamReq
     assert after_fault(error, request_, 0) is not None
 
 
-def test_what_may_have_arrived_is_repeated_only_if_that_changes_nothing() -> None:
+@pytest.mark.parametrize("error", [Disconnected(), Torn()])
+def test_what_may_have_arrived_is_repeated_only_if_that_changes_nothing(error: Exception) -> None:
     """RFC 9110 section 9.2.2: only an idempotent request is repeated; at first at once (R2)."""
-    assert after_fault(Disconnected(), READ, 0) == 0
-    assert after_fault(Disconnected(), READ, 1) is not None
-    assert after_fault(Disconnected(), WRITE, 0) is None
+    assert after_fault(error, READ, 0) == 0
+    assert after_fault(error, READ, 1) is not None
+    assert after_fault(error, WRITE, 0) is None
 
 
 @pytest.mark.parametrize(
