@@ -115,7 +115,7 @@ class Answer:
     def field(self, name: bytes) -> str | None:
         """The value of the header of this name in lower case, the first where there are several, as ASCII."""
         value = self._fields.get(name)
-        return None if value is None else _ascii(value)
+        return None if value is None else value.decode() if value.isascii() else _ascii(value)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """All of them as they came, as ASCII."""

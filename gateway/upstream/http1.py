@@ -39,6 +39,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_answer",
+        "_expected",
         "_fed",
         "_interim",
         "_is_blocked",
@@ -49,7 +50,6 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_rest",
         "_transport",
-        "_weight",
         "kept_at",
         "origin",
     )
@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._answer: Answer | None = None
         self._pairs: list[Pair] = []
         self._rest: memoryview | None = None
-        self._fed = self._weight = self._interim = 0
+        self._fed = self._expected = self._interim = 0
         self._is_fit, self._is_paused, self._is_blocked = True, False, False
 
     @property
@@ -83,7 +83,7 @@ class Connection(asyncio.Protocol):
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
         self._pairs = []
-        self._fed = self._weight = self._interim = 0
+        self._fed = self._expected = self._interim = 0
         if body is None or len(body) <= _PIECE:
             self._transport.write(head + body if body else head)
         else:
@@ -176,7 +176,6 @@ class Connection(asyncio.Protocol):
         """
         if len(self._pairs) >= _FIELDS:
             raise Malformed
-        self._weight += len(name) + len(value)
         self._pairs.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -186,9 +185,11 @@ class Connection(asyncio.Protocol):
             Malformed: this head is none that we can follow.
         """
         answer, parser = self._answer, self._parser
-        if answer is None or parser is None or self._weight > _HEAD or parser.get_http_version() not in _VERSIONS:
+        if answer is None or parser is None or parser.get_http_version() not in _VERSIONS:
             raise Malformed
         status, pairs = parser.get_status_code(), self._pairs
+        if self._fed > _HEAD and sum(len(name) + len(value) for name, value in pairs) > _HEAD:
+            raise Malformed
         self._pairs = []
         if status < _FINAL:
             self._interim += 1
@@ -204,7 +205,7 @@ class Connection(asyncio.Protocol):
 
     def on_chunk_header(self) -> None:
         """Called by the parser at the size of each chunk, which may be followed by extensions."""
-        self._weight -= _PER_CHUNK
+        self._expected += _PER_CHUNK
 
     def on_body(self, piece: bytes) -> None:
         """Called by the parser.
@@ -215,7 +216,7 @@ class Connection(asyncio.Protocol):
         answer = self._answer
         if answer is None or answer.has_ended:
             raise Malformed
-        self._weight -= len(piece)
+        self._expected += len(piece)
         answer.add(piece)
 
     def on_message_complete(self) -> None:
@@ -228,7 +229,7 @@ class Connection(asyncio.Protocol):
         if answer.status == 0:
             if self._fed > _HEAD:
                 answer.fail(Malformed())
-        elif answer.is_chunked and self._fed + self._weight > 3 * _HEAD:
+        elif answer.is_chunked and self._fed - self._expected > 2 * _HEAD:
             answer.fail(Malformed())
         elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
             self._is_paused = True

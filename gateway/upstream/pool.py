@@ -1,9 +1,9 @@
 """How a request is sent and its answer read: one pool of guarded connections for the whole gateway.
 
-Never: a redirect followed, a cookie kept, a proxy from the environment, a body decoded by the library, an answer read
-without bounds, a request that is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection
-is closed rather than used again. Each tenant has a lane of its own to each upstream (`lanes`), so that what one of them
-meets there is felt by no other.
+Never: a redirect followed, a cookie kept, a proxy from the environment, an answer read without bounds, a request that
+is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection is closed rather than used
+again. Each tenant has a lane of its own to each upstream (`lanes`), so that what one of them meets there is felt by no
+other.
 """
 
 import asyncio
@@ -234,13 +234,13 @@ class Upstream:
         loop, connections, _ = self._open
         connection = connections.take(message.origin, loop.time()) or await connections.open(message.origin)
         waiter = loop.create_future()
-        answer = connection.ask(message.head, message.body, waiter, is_head=message.is_head)
         try:
+            answer = connection.ask(message.head, message.body, waiter, is_head=message.is_head)
             await waiter
             if answer.fault is not None:
                 raise answer.fault
         except BaseException:
-            answer.close()
+            connection.abort()
             raise
         return answer
 
@@ -260,6 +260,8 @@ class Upstream:
         if declared is None and is_event_stream(answer.field(b"content-type") or ""):
             return await self._read_events(answer, watch, inflater, limit)
         if inflater is None:
+            if answer.has_ended and answer.size <= limit:
+                return answer.take(), None
             return await self._read_plain(answer, watch, limit), None
         return await self._read_encoded(answer, watch, inflater), None
 
