@@ -66,13 +66,29 @@ class Dialer:
         opened = self._guard.open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, origin.port)))
         try:
             await loop.sock_connect(opened, (address, origin.port))
-            _, made = await loop.create_connection(
-                make,
-                sock=opened,
-                ssl=self._tls if origin.is_tls else None,
-                server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
-            )
         except BaseException:
             opened.close()
             raise
+        plain, made = await loop.create_connection(make, sock=opened)
+        if origin.is_tls:
+            await self._secure(origin, plain, made)
         return made
+
+    async def _secure(self, origin: Origin, plain: asyncio.WriteTransport, made: asyncio.BaseProtocol) -> None:
+        """Put TLS under a connection that has sent nothing yet; asyncio closes none whose handshake is cancelled."""
+        if plain.is_closing():  # whoever speaks before the handshake is not listened to
+            raise ConnectionResetError
+        try:
+            secure = await asyncio.get_running_loop().start_tls(
+                plain,
+                made,
+                self._tls,
+                server_hostname=origin.host.rstrip("."),
+                ssl_handshake_timeout=self._dial_s,
+            )
+            if secure is None:  # it was closed meanwhile
+                raise ConnectionResetError
+        except BaseException:
+            plain.abort()
+            raise
+        made.connection_made(secure)

@@ -1,16 +1,19 @@
 """How connections are made: in order, within bounds and in time."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from gateway.domain.requests import UpstreamRequest
-from gateway.errors import EgressDenied, UpstreamTimeout
+from gateway.errors import EgressDenied, UpstreamTimeout, UpstreamUnreachable
 from gateway.upstream.deadlines import Patience
 from gateway.upstream.dialing import Dialer
 from gateway.upstream.faults import NotConnected
@@ -85,18 +88,12 @@ async def test_a_name_with_countless_addresses_is_not_tried_for_ever() -> None:
 @pytest.mark.parametrize("names", [Names(), Names("127.0.0.1")])
 async def test_a_connection_that_does_not_come_about_has_its_deadline(names: Names) -> None:
     """Ours: a name system without an answer and a handshake without one are the same to the caller."""
-
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-        await reader.read()
-        writer.close()
-
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    host = f"slow.internal:{server.sockets[0].getsockname()[1]}"
     patience, rules = Patience(connect_s=0.1, first_byte_s=60), Rules(reserve=0)
-    async with server, Upstream(egress_allow=[host], lookup=names, patience=patience, rules=rules) as upstream:
-        with anyio.fail_after(20), pytest.raises(UpstreamTimeout, match="did not accept a connection in time"):
-            await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/", idempotent=True))
+    async with loopback(says(OK)) as server:  # it waits for a request while we wait for the handshake
+        host = f"slow.internal:{server.port}"
+        async with Upstream(egress_allow=[host], lookup=names, patience=patience, rules=rules) as upstream:
+            with anyio.fail_after(20), pytest.raises(UpstreamTimeout, match="did not accept a connection in time"):
+                await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/", idempotent=True))
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0177.0.0.1", "127.0.0.1."])
@@ -144,3 +141,53 @@ async def test_a_body_over_tls_may_end_with_the_connection(tmp_path: Path, monke
 
     assert answer.body == content
     assert server.exchanges[0].body == content
+
+
+async def test_what_is_said_before_the_handshake_is_no_answer() -> None:
+    """Ours: nothing that came in the clear is read as if it had come over TLS."""
+
+    async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal spoken
+        with contextlib.suppress(ConnectionError):
+            writer.write(OK + OK)
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+        spoken += 1
+
+    spoken = 0
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    host = f"plain.internal:{server.sockets[0].getsockname()[1]}"
+    async with server, Upstream(egress_allow=[host], lookup=Names("127.0.0.1"), rules=Rules(failures=1000)) as upstream:
+        for _ in range(20):
+            with anyio.fail_after(20), pytest.raises(UpstreamUnreachable):
+                await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/"))
+        with anyio.fail_after(20):
+            while spoken < 20:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_a_handshake_that_is_cancelled_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: whoever hangs up while a connection is made, at any point, takes its socket along (R19)."""
+    path = self_signed(tmp_path, "api.test")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    random = Random(5)
+    async with loopback(says(OK, keep=False), tls=tls) as server, Upstream(egress_allow=[server.authority]) as upstream:
+        request = UpstreamRequest(method="GET", url=f"https://{server.authority}/")
+        assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
+        pool = upstream._open[1]  # pyright: ignore[reportPrivateUsage]
+        with anyio.fail_after(60):
+            for _ in range(200):
+                call = asyncio.create_task(upstream.send(request))
+                for _ in range(random.randrange(14)):
+                    await asyncio.sleep(0)  # any point of its way
+                call.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    assert (await call).body == b"{}"
+            while len(pool):
+                await anyio.lowlevel.checkpoint()
+            assert (
+                await upstream.send(UpstreamRequest(method="GET", url=f"https://{server.authority}/"))
+            ).status == 200
