@@ -145,6 +145,7 @@ async def test_a_body_over_tls_may_end_with_the_connection(tmp_path: Path, monke
 
 async def test_what_is_said_before_the_handshake_is_no_answer() -> None:
     """Ours: nothing that came in the clear is read as if it had come over TLS."""
+    spoken = 0
 
     async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal spoken
@@ -155,7 +156,6 @@ async def test_what_is_said_before_the_handshake_is_no_answer() -> None:
             await writer.wait_closed()
         spoken += 1
 
-    spoken = 0
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     host = f"plain.internal:{server.sockets[0].getsockname()[1]}"
     async with server, Upstream(egress_allow=[host], lookup=Names("127.0.0.1"), rules=Rules(failures=1000)) as upstream:
