@@ -1,7 +1,8 @@
 """One connection to an upstream, which speaks HTTP/1.1 (RFC 9112): one request, then its answer, then the next request.
 
-Nothing is forgiven: what the parser refuses, what is beyond the bounds, and bytes that nobody asked for end the
-connection. It serves another request only after an answer that ended by itself and before anything else came.
+Next to nothing is forgiven: what the parser refuses, what is beyond the bounds, and bytes that nobody asked for end the
+connection. It serves another request only after an answer that ended by itself and before anything else came. (Blanks
+behind the size of a chunk are let pass: old servers pad it, and nobody reads it in another way.)
 """
 
 import asyncio
@@ -82,6 +83,7 @@ class Connection(asyncio.Protocol):
         answer = self._answer = Answer(self, waiter, has_no_body=is_head)
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
+            self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._pairs = []
         self._fed = self._expected = self._interim = 0
         if body is None or len(body) <= _PIECE:
