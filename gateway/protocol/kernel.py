@@ -97,11 +97,11 @@ class Kernel:
         Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT`.
 
         Raises:
-            ValueError: it is `initialize`, which makes a connection somebody's.
+            ValueError: it is a handshake, which makes a connection somebody's; 2026-07-28 has none.
         """
-        if request.method == "initialize":
-            raise ValueError("a handshake needs a connection of its own")
         is_modern = version in MODERN_PROTOCOL_VERSIONS
+        if request.method == "initialize" and not is_modern:
+            raise ValueError("a handshake needs a connection of its own")
         finished = Finished() if is_modern or version in STRUCTURED else None
         CURRENT.set(structs.replace(exchange, session=session, finished=finished))
         found = await _ask(self._silent[version], request, exchange)

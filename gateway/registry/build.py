@@ -52,7 +52,7 @@ class View:
             if tool is None:
                 return None
             mirrors = b'"x-mcp-header"' in tool.definition
-            self._mirrored[name] = msgspec.json.decode(tool.definition)["inputSchema"] if mirrors else None
+            self._mirrored[name] = _schema_of(tool.definition) if mirrors else None
         return self._mirrored[name]
 
     def _show(self, profile: str) -> Shown:
@@ -87,6 +87,18 @@ class Views:
     def forget(self, tenant: TenantId) -> None:
         """Drop what is kept of a tenant."""
         self._views.pop(tenant, None)
+
+
+def _schema_of(definition: bytes) -> dict[str, Any] | None:
+    """The input schema of a stored definition; None where it cannot be read, as whoever calls the tool is told."""
+    try:
+        return msgspec.json.decode(definition, type=_Mirroring).input_schema
+    except msgspec.MsgspecError:
+        return None
+
+
+class _Mirroring(msgspec.Struct, rename="camel"):
+    input_schema: dict[str, Any]
 
 
 def _shows_nothing(_: Tool | Primitive) -> bool:

@@ -90,7 +90,9 @@ class RunningGateway:
             **named,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": META}}
+        given = params or {}
+        sent_params = {**given, "_meta": {**META, **given.get("_meta", {})}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": sent_params}
         return await self.http.post(f"/t/{slug}/mcp", json=body, headers=sent)
 
 

@@ -197,3 +197,12 @@ async def test_a_media_type_of_no_weight_is_refused_by_the_client(acme: Acme, er
     answer = await _post(acme, body, accept=accept, mcp_protocol_version=era, mcp_method="tools/list")
 
     assert answer.status_code == 406
+
+
+async def test_there_is_no_handshake_in_an_era_without_one(acme: Acme) -> None:
+    """MCP: 2026-07-28 does not know `initialize` (SRV-1)."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+    answer = await acme.gateway.rpc("acme", acme.key, "initialize", params)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)

@@ -15,12 +15,16 @@ ASKED: dict[str, dict[str, Any]] = {
     "resources/read": {"uri": "docs://a"},
 }
 UNREADABLE = '{"name": "x", "inputSchema": 5, "mimeType": 5, "arguments": 5}'
+UNREADABLE_MIRROR = '{"name": "x", "x-mcp-header": 5, "mimeType": 5, "arguments": 5}'
+ODD = {"io.modelcontextprotocol/odd": 1}
+"""What has this in `_meta` is for the SDK to judge."""
 
 
+@pytest.mark.parametrize("stored", [UNREADABLE, UNREADABLE_MIRROR])
 @pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
 async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
-    gateway: RunningGateway, database: TestDatabase, revision: str, accept: str
+    gateway: RunningGateway, database: TestDatabase, revision: str, accept: str, stored: str
 ) -> None:
     """MCP: -32603 to whoever asked for it, with a code and the correlation id (CAL-3)."""
     await gateway.create_tenant("acme")
@@ -30,7 +34,7 @@ async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
     await add(gateway, "acme", "resources", text_resource("docs://a"))
     handler = {"kind": "template", "text": "x", "mimeType": "text/plain"}
     await add(gateway, "acme", "resource-templates", template("docs://rows/{id}", handler))
-    await execute(database.superuser_url, f"update primitives set definition = '{UNREADABLE}'")
+    await execute(database.superuser_url, f"update primitives set definition = '{stored}'")
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if revision == "2026-07-28":
@@ -42,7 +46,8 @@ async def test_what_cannot_be_made_ready_is_an_error_of_the_protocol(
         return await session.rpc(method, params)
 
     for method, params in (*ASKED.items(), ("resources/read", {"uri": "docs://rows/7"})):
-        error = (await ask(method, params))["error"]
-        assert (error["code"], error["message"]) == (-32603, "Internal server error"), method
-        assert error["data"]["code"] == "internal"
-        assert error["data"]["correlation_id"]
+        for odd in ({}, {"_meta": ODD}):
+            error = (await ask(method, {**params, **odd}))["error"]
+            assert (error["code"], error["message"]) == (-32603, "Internal server error"), method
+            assert error["data"]["code"] == "internal"
+            assert error["data"]["correlation_id"]
