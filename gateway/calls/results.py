@@ -98,12 +98,13 @@ def check_completions(found: Completions) -> Completions:
     """At most a hundred values, with the truth about whether there are more.
 
     Raises:
-        HandlerFailed: they are no texts, or their number is none.
+        HandlerFailed: they are no texts, or none that JSON can hold, or their number is none.
     """
     is_counted = isinstance(cast("object", found.total), int | None)
     if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
         raise HandlerFailed(f"{_ODD_SHAPE}: values are texts, and their total a number")
     shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MOST_VALUES])
+    _json(shown)
     has_more = found.has_more or len(found.values) > _MOST_VALUES
     total = len(found.values) if found.total is None and not found.has_more else found.total
     return Completions(values=shown, total=total, has_more=has_more)

@@ -45,7 +45,8 @@ def misjudged(message: Mapping[str, Any], scope: Scope, exchange: Exchange) -> b
     for name in fields.repeated:
         if name in _ROUTING:
             return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, exchange, message)
-    headers = {known: said.decode("latin-1") for name, known in _ROUTING.items() if (said := fields.get(name))}
+    said = {known: fields.get(name) for name, known in _ROUTING.items()}
+    headers = {known: value.decode("latin-1") for known, value in said.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
     return _refused(verdict, exchange, message) if isinstance(verdict, InboundLadderRejection) else None
 

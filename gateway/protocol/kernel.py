@@ -69,7 +69,7 @@ class Dispatch(Silent):
 
 
 class Kernel:
-    """Runs requests; keeps nothing between them."""
+    """Runs requests; of none of them anything is kept."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server

@@ -90,6 +90,14 @@ async def test_what_says_where_a_call_goes_is_said_once(mirroring: Acme, name: s
     assert mirroring.upstream.seen == []
 
 
+async def test_an_empty_name_is_mirrored_by_an_empty_header(acme: Acme) -> None:
+    """MCP: the header says what the body does, so it is no mismatch that there is no such tool (SRV-1)."""
+    for odd in ({}, {"_meta": {"io.modelcontextprotocol/odd": 1}}):
+        answer = await acme.gateway.rpc("acme", acme.key, "tools/call", {"name": "", "arguments": {}, **odd})
+
+        assert (answer.json()["error"]["code"], answer.json()["error"]["message"]) == (-32602, "Tool not found: ")
+
+
 async def test_without_an_accept_header_everything_is_answered(mirroring: Acme) -> None:
     """HTTP: a client that names no media type takes any, also of what may talk (RFC 9110 12.5.1; SRV-1)."""
     steps = {"kind": "steps", "steps": [{"log": {"data": "said"}}, {"return": {"text": "done"}}]}

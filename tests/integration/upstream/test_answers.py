@@ -92,8 +92,8 @@ async def _in_pieces(*pieces: bytes) -> tuple[UpstreamAnswer, int]:
     async def answer(exchange: Exchange) -> bool:
         for piece in pieces:
             await exchange.write(piece)
-            await asyncio.sleep(0)  # the other side may read in between
-            await asyncio.sleep(0)
+            for _ in range(2):
+                await asyncio.sleep(0)  # a turn of the loop for each side: the piece is read before the next is written
         return True
 
     async with loopback(answer) as server, pool(server) as upstream:

@@ -14,7 +14,7 @@ from gateway.errors import UpstreamAnswerBroken, UpstreamError
 from gateway.upstream.answers import Answer
 from gateway.upstream.connections import Connections
 from gateway.upstream.dialing import Dialer
-from gateway.upstream.faults import ConnectedLate
+from gateway.upstream.faults import BrokenOff, ConnectedLate
 from gateway.upstream.guard import Guard
 from gateway.upstream.http1 import Connection
 from gateway.upstream.lanes import Rules
@@ -247,24 +247,36 @@ def _chunked(content: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
 
 
+async def _begin(exchange: Exchange) -> bool:
+    """Half an answer, and then nothing until the other side is gone."""
+    await exchange.write(b"HTTP/1.1 200 OK\r\n\r\nhalf")
+    await exchange.reader.read()
+    return False
+
+
 async def test_a_pool_that_closes_ends_what_is_under_way() -> None:
-    """Ours: nothing stays open, and half a body does not become a whole one by it."""
-
-    async def begin(exchange: Exchange) -> bool:
-        await exchange.write(b"HTTP/1.1 200 OK\r\n\r\nhalf")
-        await exchange.reader.read()
-        return False
-
-    async with loopback(begin) as server:
+    """Ours: nobody waits any longer, and nothing stays open."""
+    async with loopback(_begin) as server:
         async with Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream:
             call = asyncio.create_task(upstream.send(server.get(idempotent=False)))
             with anyio.fail_after(20):
                 await server.arrived.wait()
-                await asyncio.sleep(0.01)  # the head and half of the body are read
         with anyio.fail_after(20):
             with pytest.raises(UpstreamError):
                 await call
             await server.hung_up.wait()
+
+
+async def test_half_a_body_does_not_become_a_whole_one_by_the_end_of_its_pool() -> None:
+    """RFC 9112 section 8: an end that the other side did not make is no end of the body."""
+    async with loopback(_begin) as server, connections(server) as pool:
+        answer = await ask(await pool.open(origin(server)))
+        half = await answer.readany()
+        await pool.close()
+
+        assert half == b"half"
+        with pytest.raises(BrokenOff):
+            await answer.readany()
 
 
 async def test_a_broken_answer_costs_nobody_else_a_connection() -> None:

@@ -261,7 +261,11 @@ async def test_a_completion_of_a_wrong_shape_is_a_clean_error(house: Household, 
 
 
 @pytest.mark.parametrize(
-    "returned", [Completions(values=cast("Any", (1,))), Completions(values=("a",), total=cast("Any", "many"))]
+    "returned",
+    [
+        Completions(values=cast("Any", (1,))),
+        Completions(values=("a",), total=cast("Any", "many")),
+    ],
 )
 async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, returned: Completions) -> None:
     """Ours: what is no text, and no number of them, is said to be a wrong shape (CAL-4)."""
@@ -271,4 +275,15 @@ async def test_completions_of_a_wrong_shape_are_a_clean_error(house: Household, 
     )
 
     with pytest.raises(HandlerFailed, match="a form that the protocol does not have"):
+        await house.complete("prompt", "a", "")
+
+
+async def test_a_completion_that_is_no_text_for_json_is_a_clean_error(house: Household) -> None:
+    """Ours: half a surrogate pair cannot be sent to anybody (CAL-4)."""
+    suggested, arguments = Completions(values=("\ud800",)), [{"name": "a"}]
+    house.has_code(
+        Family.PROMPT, "prompt", lambda context: "x", complete=cast("Any", _says(suggested)), arguments=arguments
+    )
+
+    with pytest.raises(HandlerFailed, match="is not JSON"):
         await house.complete("prompt", "a", "")
