@@ -316,7 +316,7 @@ class UpstreamTimeout(UpstreamError):
 
 
 class UpstreamBusy(UpstreamError):
-    """The tenant has as many calls under way at this upstream as it may have; nothing was sent."""
+    """The tenant has as many calls at this upstream, or connections to all, as it may have; nothing was sent."""
 
     code = "upstream.busy"
 

@@ -20,6 +20,7 @@ CREDENTIALS = "tests/unit/identity/test_credentials.py"
 DOCUMENT = "tests/unit/openapi/test_document.py"
 EGRESS = "tests/unit/upstream/test_guard.py"
 PATHS = "tests/unit/upstream/test_paths.py"
+SMUGGLING = "tests/attacks/test_upstream_smuggling.py"
 POOL = "tests/integration/upstream/test_pool.py"
 ANSWERS = "tests/integration/upstream/test_answers.py"
 CONNECTIONS = "tests/integration/upstream/test_connections.py"
@@ -1048,9 +1049,9 @@ THE_WAY_OUT = (
         "answer-kept-whole",
         "a connection serves another request only after an answer that has ended",
         "gateway/upstream/http1.py",
-        "if answer.has_ended and self._rest is None and self.is_fit:",
-        "if self.is_fit:",
-        (f"{CONNECTIONS}::test_an_answer_before_the_end_of_the_request_closes_the_connection",),
+        "if answer.has_ended and answer.status < self._reusable_below and self.is_fit:",
+        "if answer.status < self._reusable_below and self.is_fit:",
+        ("tests/unit/upstream/test_http1.py::test_a_connection_released_inside_its_response_is_closed",),
     ),
     Guard(
         "answer-fields",
@@ -1572,6 +1573,81 @@ SLOW_CLIENTS = (
     ),
 )
 
+UPSTREAM_CONNECTIONS = (
+    Guard(
+        "connection-of-one-tenant",
+        "a kept upstream connection serves one tenant",
+        "gateway/upstream/pool.py",
+        "PoolKey(tenant, origin.key, request.credential)",
+        'PoolKey("", origin.key, request.credential)',
+        (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),
+    ),
+    Guard(
+        "connection-of-one-credential",
+        "a kept upstream connection serves one stored credential",
+        "gateway/upstream/pool.py",
+        "PoolKey(tenant, origin.key, request.credential)",
+        'PoolKey(tenant, origin.key, b"")',
+        (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),
+    ),
+    Guard(
+        "credential-on-the-request",
+        "a request with a stored credential says which",
+        "gateway/upstream/credentials.py",
+        "return replace(request, credential=digest_of(",
+        'return replace(request, credential=b"" and digest_of(',
+        ("tests/unit/upstream/test_credentials.py::test_requests_with_other_secrets_use_other_connections",),
+    ),
+    Guard(
+        "unread-body",
+        "a body that the upstream may leave unread ends its connection",
+        "gateway/upstream/http1.py",
+        'if method not in _WITH_BODY or b"\\n" in body or b"\\r" in body:',
+        "if False:",
+        (f"{SMUGGLING}::test_an_unread_body_meets_no_other_request",),
+    ),
+    Guard(
+        "unread-body-of-an-error",
+        "an error response to a request with a body ends the connection",
+        "gateway/upstream/http1.py",
+        "answer.has_ended and answer.status < self._reusable_below and self.is_fit",
+        "answer.has_ended and self._reusable_below and self.is_fit",
+        ("tests/integration/upstream/test_connections.py::test_an_error_to_a_request_with_a_body_ends_its_connection",),
+    ),
+    Guard(
+        "response-before-the-request-ends",
+        "a response that began before the request was sent ends the connection",
+        "gateway/upstream/http1.py",
+        "if self._fed == 0 and self._is_sending:",
+        "if False:",
+        ("tests/unit/upstream/test_http1.py::test_a_response_before_the_end_of_the_request_closes_the_connection",),
+    ),
+    Guard(
+        "bytes-on-an-idle-connection",
+        "bytes that came while a connection was idle are no response to the next request",
+        "gateway/upstream/connections.py",
+        "connection.kept_at + _KEPT_S > now and connection.is_quiet",
+        "connection.kept_at + _KEPT_S > now and connection.is_fit",
+        (f"{CONNECTIONS}::test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection",),
+    ),
+    Guard(
+        "share-of-the-connections",
+        "one tenant holds at most a quarter of the upstream connections",
+        "gateway/upstream/connections.py",
+        "is_at_share = self._held[key.tenant] >= self._share",
+        "is_at_share = False",
+        (f"{CONNECTIONS}::test_a_tenant_holds_no_more_than_its_share",),
+    ),
+    Guard(
+        "turns-at-the-connections",
+        "tenants that wait for a connection are served in turn",
+        "gateway/upstream/connections.py",
+        "        queue = self._waiting.pop(tenant)\n        queue.popleft()",
+        "        queue = self._waiting[tenant]\n        queue.popleft()",
+        (f"{CONNECTIONS}::test_tenants_that_wait_for_room_are_served_in_turn",),
+    ),
+)
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -1583,4 +1659,5 @@ GUARDS = (
     *CALLS,
     *THE_WAY_OUT,
     *DOCUMENTS,
+    *UPSTREAM_CONNECTIONS,
 )

@@ -57,10 +57,16 @@ TITLES = {
     "SRV-2": "streams resume on any replica, each event exactly once",
     "SRV-5": "the official conformance suite, through a tenant URL, on two replicas",
     "SRV-6": "deployed with TLS and two replicas, restarted without a failed call",
+    "ISO-1": "a kept upstream connection serves one tenant and one credential, and nothing irregular",
+    "ISO-2": "checking and explaining arguments and answers is bounded before it starts",
+    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a pool",
+    "ISO-4": "a stored credential never comes back to an agent in any usual encoding",
+    "ISO-5": "private upstreams are permitted per tenant, by the operator",
+    "ISO-6": "the admin API can be bound apart from MCP, with limits of its own",
     "SAF-3": "what was agreed to is what runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO|IDN)-\d+\b")
 
 
 def all_tests() -> dict[str, str]:

@@ -9,13 +9,18 @@ import msgspec
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request ready for the wire but for its credentials; the URL is absolute and fully encoded."""
+    """A request ready for the wire; the URL is absolute and fully encoded.
+
+    `credential` is the digest of the secrets on it (`upstream.credentials.digest_of`): requests with other secrets use
+    other connections.
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     idempotent: bool = False
+    credential: bytes = b""
 
     def __repr__(self) -> str:
         """Without what may be secret: headers and body."""

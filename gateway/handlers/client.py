@@ -14,6 +14,7 @@ from gateway.domain.requests import UpstreamRequest
 from gateway.domain.results import ABSENT, Absent
 from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
 from gateway.handlers.memory import Memory
+from gateway.upstream.credentials import digest_of_headers
 from gateway.upstream.pool import Upstream
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
@@ -125,7 +126,12 @@ def _request(
         if not any(name.lower() == "content-type" for name in headers):
             sent += (("Content-Type", "application/json"),)
     return UpstreamRequest(
-        method=method, url=_encoded(url), headers=sent, body=content, idempotent=method in _IDEMPOTENT
+        method=method,
+        url=_encoded(url),
+        headers=sent,
+        body=content,
+        idempotent=method in _IDEMPOTENT,
+        credential=digest_of_headers(sent),
     )
 
 

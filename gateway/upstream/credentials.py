@@ -4,7 +4,10 @@ A credential wins over an argument of the same name: the caller cannot replace i
 """
 
 import base64
-from collections.abc import Mapping
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
@@ -16,6 +19,11 @@ from gateway.upstream.text import Unwritable, percent
 from gateway.upstream.wire import is_header_value, is_sendable_header, is_token
 
 Security = tuple[tuple[SchemePlan, ...], ...]
+
+_SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
+"""Headers that usually hold a secret, where their author is no stored credential."""
+_DIGEST_KEY = secrets.token_bytes(32)
+"""Of this process: a digest in a dump or a trace says nothing about a guessed secret."""
 
 
 def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
@@ -30,11 +38,28 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
     if chosen is not None:
         for scheme in chosen:
             request = _apply(request, scheme, credentials[scheme.name])
-        return request
+        held = (credentials[scheme.name] for scheme in chosen)
+        return replace(request, credential=digest_of(part for one in held for part in (one.username or "", one.value)))
     if not security or () in security:
         return request
     ways = " or ".join(" with ".join(repr(scheme.name) for scheme in alternative) for alternative in security)
     raise CredentialMissing(f"This operation needs a credential that the source does not have: {ways}.")
+
+
+def digest_of(secret_values: Iterable[str]) -> bytes:
+    """The key under which connections that carried these secrets are kept; the order of the values counts."""
+    digest = hashlib.blake2b(digest_size=16, key=_DIGEST_KEY)
+    for value in secret_values:
+        encoded = value.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.digest()
+
+
+def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
+    """The same for a request whose author wrote the secrets into headers; empty without any such header."""
+    found = sorted((name.lower(), value) for name, value in headers if _SECRET_HEADER.search(name))
+    return digest_of(part for header in found for part in header) if found else b""
 
 
 def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:

@@ -1,17 +1,22 @@
-"""One connection to an upstream, which speaks HTTP/1.1 (RFC 9112): one request, then its answer, then the next request.
+"""HTTP/1.1 client connection (RFC 9112): one request, then its response, then the next request.
 
-Next to nothing is forgiven: what the parser refuses, what is beyond the bounds, and bytes that nobody asked for end the
-connection. It serves another request only after an answer that ended by itself and before anything else came. (Blanks
-behind the size of a chunk are let pass: old servers pad it, and nobody reads it in another way.)
+Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. Blanks after a chunk
+size are the one leniency: old servers pad it, and no parser reads it differently.
+
+An upstream that leaves a request body unread parses it as the next request, and completes it with the head of the
+request that follows on this connection (request smuggling). A connection is therefore closed after a request whose
+body could be read so, and after any response that came too early or is an error; see `reusable_below`.
 """
 
 import asyncio
+import select
 from typing import Protocol, cast
 
 import httptools
 
 from gateway.upstream.answers import Answer, Pair
 from gateway.upstream.faults import BrokenOff, Disconnected, Malformed, Torn
+from gateway.upstream.origins import PoolKey
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16
@@ -23,6 +28,22 @@ _INTERIM = 8
 _SWITCHING = 101
 _FINAL = 200
 _VERSIONS = frozenset({"1.0", "1.1"})
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose body servers expect; others often leave it unread (RFC 9110 section 9.3)."""
+_NEVER, _BELOW_ERRORS, _ALWAYS = 0, 400, 600
+
+
+def reusable_below(method: str, body: bytes | None) -> int:
+    """The connection may serve another request after a response with a status below this one.
+
+    A body without a line end cannot be read as a request head, whatever it says: header fields end with one. JSON as
+    the gateway writes it has none. Multipart, XML and free text have some; their connections are closed.
+    """
+    if not body:
+        return _ALWAYS
+    if method not in _WITH_BODY or b"\n" in body or b"\r" in body:
+        return _NEVER
+    return _BELOW_ERRORS
 
 
 class Owner(Protocol):
@@ -49,16 +70,20 @@ class Connection(asyncio.Protocol):
         "_owner",
         "_pairs",
         "_parser",
+        "_poll",
         "_rest",
+        "_reusable_below",
         "_transport",
         "kept_at",
-        "origin",
+        "key",
     )
 
-    def __init__(self, owner: Owner, origin: str) -> None:
+    def __init__(self, owner: Owner, key: PoolKey) -> None:
         self._owner = owner
-        self.origin = origin
+        self.key = key
         self.kept_at = 0.0
+        self._poll: select.poll | None = None
+        self._reusable_below = _ALWAYS
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
         self._answer: Answer | None = None
@@ -72,11 +97,33 @@ class Connection(asyncio.Protocol):
         """Whether it can serve a request."""
         return self._is_fit and self._transport is not None and not self._transport.is_closing()
 
-    def ask(self, head: bytes, body: bytes | None, waiter: "asyncio.Future[None]", *, is_head: bool) -> Answer:
-        """Send a request; the future is done once the answer has a head or there will be none.
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it can serve a request and the kernel holds no byte and no end of stream from the other side.
+
+        The event loop learns of such bytes only in its next iteration; by then a request may be on its way, and they
+        would pass for its response.
+        """
+        if not self.is_fit or self._transport is None:
+            return False
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
+
+    def ask(
+        self,
+        head: bytes,
+        body: bytes | None,
+        waiter: "asyncio.Future[None]",
+        *,
+        is_head: bool,
+        reusable_below: int = _ALWAYS,
+    ) -> Answer:
+        """Send a request; the future is done once the response has a head or failed.
 
         Raises:
-            Disconnected: it was closed in this moment.
+            Disconnected: the connection was closed meanwhile.
         """
         if self._transport is None or not self.is_fit:
             raise Disconnected
@@ -86,6 +133,7 @@ class Connection(asyncio.Protocol):
             self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._pairs = []
         self._fed = self._expected = self._interim = 0
+        self._reusable_below = reusable_below
         if body is None or len(body) <= _PIECE:
             self._transport.write(head + body if body else head)
         else:
@@ -95,8 +143,8 @@ class Connection(asyncio.Protocol):
         return answer
 
     def release(self, answer: Answer) -> None:
-        """Whoever asked is done: keep the connection for another request, or close it."""
-        if answer.has_ended and self._rest is None and self.is_fit:
+        """Keep the connection for another request, or close it."""
+        if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
             self._answer = None
             self.resume()
             self._owner.keep(self)
@@ -139,6 +187,8 @@ class Connection(asyncio.Protocol):
         if answer is None or parser is None or answer.has_ended or answer.fault is not None:
             self.abort()
             return
+        if self._fed == 0 and self._is_sending:
+            self._reusable_below = _NEVER  # the rest of the request would be read as the next one (section 9.3)
         self._fed += len(data)
         try:
             parser.feed_data(data)
@@ -236,6 +286,11 @@ class Connection(asyncio.Protocol):
         elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
             self._is_paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
+
+    @property
+    def _is_sending(self) -> bool:
+        """Whether a part of the request has not reached the kernel yet."""
+        return self._rest is not None or bool(self._transport and self._transport.get_write_buffer_size())
 
     @property
     def is_reading(self) -> bool:

@@ -8,6 +8,7 @@ import httpx
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
+from gateway.upstream.credentials import digest_of_headers
 from gateway.upstream.pool import Upstream
 
 _OURS = frozenset(
@@ -40,6 +41,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 headers=tuple((name, value) for name, value in request.headers.multi_items() if name not in _OURS),
                 body=await request.aread() or None,
                 idempotent=request.method in _IDEMPOTENT,
+                credential=digest_of_headers(request.headers.multi_items()),
             ),
             tenant=self._tenant,
             limit_bytes=self._limit,

@@ -1,7 +1,8 @@
-"""Where a URL leads: scheme, host and port, read once for each origin and not once for each call."""
+"""Origins of URLs: scheme, host and port, parsed once per origin; and the key of the connections kept to one."""
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gateway.upstream.wire import split_url
 
@@ -24,6 +25,16 @@ class Origin:
     """Whether the host can only be an address: no name system is asked for it."""
     authority: str
     """What the Host header says: the host as written, the port unless it is the scheme's own (RFC 9110 section 7.2)."""
+
+
+class PoolKey(NamedTuple):
+    """What two requests must have in common to use one connection (REQUIREMENTS ISO-1)."""
+
+    tenant: str
+    """Empty for requests of the installation itself."""
+    origin: str
+    credential: bytes
+    """Digest of the stored credentials on the request; empty without any."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:

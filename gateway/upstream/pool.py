@@ -2,8 +2,8 @@
 
 Never: a redirect followed, a cookie kept, a proxy from the environment, an answer read without bounds, a request that
 is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection is closed rather than used
-again. Each tenant has a lane of its own to each upstream (`lanes`), so that what one of them meets there is felt by no
-other.
+again. A kept connection serves one tenant and one stored credential. Each tenant has a lane of its own to each upstream
+(`lanes`), so that what one of them meets there is felt by no other.
 """
 
 import asyncio
@@ -33,15 +33,18 @@ from gateway.upstream.events import Events, is_event_stream
 from gateway.upstream.faults import FAULTS, translate
 from gateway.upstream.guard import Guard
 from gateway.upstream.heads import check_method, write_head
+from gateway.upstream.http1 import reusable_below
 from gateway.upstream.inflate import Inflater, open_inflater
 from gateway.upstream.lanes import Lane, Lanes, Rules
-from gateway.upstream.origins import Origin, read_url
+from gateway.upstream.origins import Origin, PoolKey, read_url
 from gateway.upstream.resolver import Lookup, SystemLookup
 from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
 _MIB = 1 << 20
 _CONNECTIONS = 1024
+_SHARE = _CONNECTIONS // 4
+"""The most connections of one tenant: a tenant whose upstreams never answer leaves the others room."""
 _IDLE_S = 10.0
 _TICK_S = 0.25
 _WORTH_WAITING_S = 1.0
@@ -62,9 +65,11 @@ class _Message(msgspec.Struct):
     """A request as it goes over the wire, each time it does."""
 
     origin: Origin
+    key: PoolKey
     head: bytes
     body: bytes | None
     is_head: bool
+    reusable_below: int
 
 
 class Upstream:
@@ -103,7 +108,8 @@ class Upstream:
         loop = asyncio.get_running_loop()
         lookup = self._lookup or SystemLookup()
         dialer = Dialer(lookup, self._guard, dial_s=self._connect_s / 2)
-        self._open = loop, Connections(dialer, connect_s=self._connect_s, most=_CONNECTIONS), lookup
+        connections = Connections(dialer, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
+        self._open = loop, connections, lookup
         return self
 
     async def __aexit__(
@@ -160,7 +166,7 @@ class Upstream:
         """The request in its lane, from the wait for a place to what the lane learns of how it went."""
         if self._open is None:
             raise RuntimeError("the pool is not open")
-        message = _check(request)
+        message = _check(request, tenant or "")
         loop, _, _ = self._open
         lane = self._lanes.find(tenant or "", message.origin)
         waited_s = 0.0 if lane.admit() else await lane.wait(loop)
@@ -232,10 +238,18 @@ class Upstream:
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")
         loop, connections, _ = self._open
-        connection = connections.take(message.origin, loop.time()) or await connections.open(message.origin)
+        connection = connections.take(message.key, loop.time())
+        if connection is None:
+            connection = await connections.open(message.key, message.origin)
         waiter = loop.create_future()
         try:
-            answer = connection.ask(message.head, message.body, waiter, is_head=message.is_head)
+            answer = connection.ask(
+                message.head,
+                message.body,
+                waiter,
+                is_head=message.is_head,
+                reusable_below=message.reusable_below,
+            )
             await waiter
             if answer.fault is not None:
                 raise answer.fault
@@ -309,14 +323,21 @@ class Upstream:
         return await answer.readany()
 
 
-def _check(request: UpstreamRequest) -> _Message:
+def _check(request: UpstreamRequest, tenant: str) -> _Message:
     """A request that will be on the wire what it is here; the refusal never repeats what it refuses."""
     method = check_method(request.method)
     found = read_url(request.url)
     if found is None:
         raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
     origin, target = found
-    return _Message(origin, write_head(request, method, origin, target), request.body, method == "HEAD")
+    return _Message(
+        origin,
+        PoolKey(tenant, origin.key, request.credential),
+        write_head(request, method, origin, target),
+        request.body,
+        method == "HEAD",
+        reusable_below(method, request.body),
+    )
 
 
 def _answer(carried: Carried) -> UpstreamAnswer:

@@ -13,6 +13,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.plans import SchemePlan
 from gateway.domain.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
 from gateway.errors import TokenRefused
+from gateway.upstream.credentials import digest_of
 from gateway.upstream.pool import Upstream
 from gateway.upstream.wire import is_header_value
 
@@ -60,7 +61,9 @@ def _request(scheme: SchemePlan, credential: Credential, *, in_body: bool = Fals
         body = urlencode(fields).encode("ascii")
     except UnicodeEncodeError:
         raise TokenRefused(f"The credential stored for {scheme.name!r} cannot be sent; store it again.") from None
-    return UpstreamRequest(method="POST", url=scheme.token_url or "", headers=headers, body=body)
+    return UpstreamRequest(
+        method="POST", url=scheme.token_url or "", headers=headers, body=body, credential=digest_of((name, secret))
+    )
 
 
 def _form(text: str) -> str:

@@ -1,6 +1,7 @@
 """Connections: how many there are, whose turn it is, when one is used again, and that none is ever lost."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from random import Random
@@ -10,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
-from gateway.errors import UpstreamAnswerBroken, UpstreamError
+from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError
 from gateway.upstream.answers import Answer
 from gateway.upstream.connections import Connections
 from gateway.upstream.dialing import Dialer
@@ -18,7 +19,7 @@ from gateway.upstream.faults import BrokenOff, ConnectedLate
 from gateway.upstream.guard import Guard
 from gateway.upstream.http1 import Connection
 from gateway.upstream.lanes import Rules
-from gateway.upstream.origins import Origin, read_url
+from gateway.upstream.origins import Origin, PoolKey, read_url
 from gateway.upstream.pool import Upstream
 from gateway.upstream.resolver import SystemLookup
 from tests.integration.upstream.loopback import OK, Exchange, Loopback, body, loopback, says
@@ -34,11 +35,13 @@ def origin(server: Loopback) -> Origin:
 
 
 @asynccontextmanager
-async def connections(*servers: Loopback, most: int = 2, connect_s: float = 30) -> AsyncGenerator[Connections]:
-    """So many connections, to these servers."""
+async def connections(
+    *servers: Loopback, most: int = 2, share: int = 100, connect_s: float = 30
+) -> AsyncGenerator[Connections]:
+    """A pool of so many connections, to these servers."""
     lookup = SystemLookup()
     dialer = Dialer(lookup, Guard([server.authority for server in servers]), dial_s=connect_s)
-    opened = Connections(dialer, connect_s=connect_s, most=most)
+    opened = Connections(dialer, connect_s=connect_s, most=most, share=share)
     try:
         yield opened
     finally:
@@ -57,9 +60,19 @@ async def ask(connection: Connection, *, content: bytes | None = None) -> Answer
     return answer
 
 
-def take(pool: Connections, server: Loopback) -> Connection | None:
-    """A kept connection to this server."""
-    return pool.take(origin(server), asyncio.get_running_loop().time())
+def key(server: Loopback, tenant: str = "acme", credential: bytes = b"") -> PoolKey:
+    """What requests of a tenant to this server have in common."""
+    return PoolKey(tenant, origin(server).key, credential)
+
+
+async def dial(pool: Connections, server: Loopback, tenant: str = "acme") -> Connection:
+    """A connection of the tenant to this server."""
+    return await pool.open(key(server, tenant), origin(server))
+
+
+def take(pool: Connections, server: Loopback, tenant: str = "acme", credential: bytes = b"") -> Connection | None:
+    """An idle connection of the tenant to this server."""
+    return pool.take(key(server, tenant, credential), asyncio.get_running_loop().time())
 
 
 async def settle(until: int, pool: Connections) -> None:
@@ -72,7 +85,7 @@ async def settle(until: int, pool: Connections) -> None:
 async def test_the_connection_that_was_used_last_is_used_first() -> None:
     """Ours: the others grow old and are closed; no origin is given another's."""
     async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, most=3) as pool:
-        both = [await pool.open(origin(server)) for _ in range(2)]
+        both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
             (await ask(connection)).release()
 
@@ -83,24 +96,117 @@ async def test_the_connection_that_was_used_last_is_used_first() -> None:
 async def test_where_there_is_no_room_the_oldest_kept_connection_goes() -> None:
     """Ours: an upstream that nobody asks at the moment keeps nobody from another."""
     async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other) as pool:
-        both = [await pool.open(origin(server)) for _ in range(2)]
+        both = [await dial(pool, server) for _ in range(2)]
         for connection in both:
             (await ask(connection)).release()
         with anyio.fail_after(20):
-            await ask(await pool.open(origin(other)))
+            await ask(await dial(pool, other))
 
         assert [connection.is_fit for connection in both] == [False, True]
         assert (len(pool), pool.kept) == (2, 1)
+
+
+async def test_a_tenant_holds_no_more_than_its_share() -> None:
+    """ISO-3: calls of one tenant that are never answered leave the others their connections."""
+    async with loopback(says(OK)) as server, connections(server, most=8, share=2, connect_s=0.05) as pool:
+        held = [await ask(await dial(pool, server, "evil")) for _ in range(2)]
+        with pytest.raises(UpstreamBusy, match=r"limit 2 per replica.*retry later"):
+            await dial(pool, server, "evil")
+        others = [await dial(pool, server, tenant) for tenant in ("acme", "acme", "globex")]
+
+        assert (pool.held_by("evil"), pool.held_by("acme"), len(pool)) == (2, 2, 5)
+        held[0].release()
+        assert take(pool, server, "evil") is not None
+        for connection in others:
+            connection.abort()
+        held[1].close()
+        await settle(1, pool)
+        assert (pool.held_by("evil"), pool.held_by("acme")) == (1, 0)
+
+
+async def test_a_tenant_at_its_share_gives_up_its_own_idle_connections() -> None:
+    """ISO-3: never those of another tenant."""
+    async with (
+        loopback(says(OK)) as server,
+        loopback(says(OK)) as other,
+        connections(server, other, most=8, share=2) as pool,
+    ):
+        (await ask(await dial(pool, server, "acme"))).release()
+        for answer in [await ask(await dial(pool, server, "evil")) for _ in range(2)]:
+            answer.release()
+        with anyio.fail_after(20):
+            await dial(pool, other, "evil")
+
+        assert (pool.held_by("evil"), pool.kept) == (2, 2)
+        assert take(pool, server, "acme") is not None
+
+
+async def test_tenants_that_wait_for_room_are_served_in_turn() -> None:
+    """ISO-3: a hundred waiting calls of one tenant delay the first of another by one."""
+    order = list[str]()
+    async with loopback(says(OK)) as server, connections(server, most=2, share=1) as pool:
+        held = [await ask(await dial(pool, server, tenant)) for tenant in ("first", "second")]
+
+        async def call(tenant: str) -> None:
+            answer = await ask(await dial(pool, server, tenant))
+            order.append(tenant)
+            answer.release()
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                for tenant in ["evil"] * 6 + ["acme"] * 2 + ["globex"]:
+                    group.start_soon(call, tenant)
+                    await anyio.wait_all_tasks_blocked()
+                for one in held:
+                    one.release()
+
+        assert order.index("acme") < 3
+        assert order.index("globex") < 5
+        assert len(order) == 9
+
+
+async def test_what_another_tenant_or_credential_left_is_not_used() -> None:
+    """ISO-1: a kept connection serves the key that opened it."""
+    async with loopback(says(OK)) as server, connections(server) as pool:
+        (await ask(await dial(pool, server, "acme"))).release()
+
+        assert take(pool, server, "globex") is None
+        assert take(pool, server, "acme", b"secret") is None
+        assert take(pool, server, "acme") is not None
+
+
+@pytest.mark.parametrize(("status", "kept"), [(200, 1), (302, 1), (400, 0), (503, 0)])
+async def test_an_error_to_a_request_with_a_body_ends_its_connection(status: int, kept: int) -> None:
+    """ISO-1: servers that refuse a request often leave its body unread."""
+    async with (
+        loopback(says(body(b"{}", status=status))) as server,
+        Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream,
+    ):
+        await upstream.send(replace(server.get("/", method="POST", idempotent=False), body=b'{"a":1}'))
+
+        assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
+        assert upstream._open[1].kept == kept  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("late", [OK, b"x"])
+async def test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection(late: bytes) -> None:
+    """ISO-1: a late second response waits in the kernel when the next request looks for a connection."""
+    async with loopback(says(OK)) as server, connections(server) as pool:
+        (await ask(await dial(pool, server))).release()
+        spoken = server.exchanges[0].writer.get_extra_info("socket")
+        os.write(spoken.fileno(), late)  # no iteration of the event loop between this and the next line
+
+        assert take(pool, server) is None
 
 
 async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
     """Ours: the first in line gets the connection that becomes free, or the room of one of another origin."""
     order = list[int]()
     async with loopback(says(OK)) as server, loopback(says(OK)) as other, connections(server, other, most=1) as pool:
-        held = await ask(await pool.open(origin(server)))
+        held = await ask(await dial(pool, server))
 
         async def call(number: int, to: Loopback) -> None:
-            answer = await ask(await pool.open(origin(to)))
+            answer = await ask(await dial(pool, to))
             order.append(number)
             answer.release()
 
@@ -119,11 +225,11 @@ async def test_whoever_waits_for_a_connection_is_served_in_order() -> None:
 async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
     """Ours: it counts as the time to connect; whoever gives up or is cancelled is passed over."""
     async with loopback(says(OK)) as server, connections(server, most=1, connect_s=0.05) as pool:
-        held = await ask(await pool.open(origin(server)))
+        held = await ask(await dial(pool, server))
         with pytest.raises(ConnectedLate):
-            await pool.open(origin(server))
+            await dial(pool, server)
         for given_first in (True, False):
-            waiting = asyncio.create_task(pool.open(origin(server)))
+            waiting = asyncio.create_task(dial(pool, server))
             await asyncio.sleep(0)  # let it get in line
             for step in (held.release, waiting.cancel) if given_first else (waiting.cancel, held.release):
                 step()
@@ -140,7 +246,7 @@ async def test_a_wait_for_room_ends_in_time_and_takes_nothing_along() -> None:
 async def test_what_comes_while_nobody_asks_ends_the_connection(unasked: bytes) -> None:
     """RFC 9112 section 9.5: bytes between requests are nobody's, and an end is an end."""
     async with loopback(says(OK)) as server, connections(server) as pool:
-        (await ask(await pool.open(origin(server)))).release()
+        (await ask(await dial(pool, server))).release()
         assert pool.kept == 1
         writer = server.exchanges[0].writer
         if unasked:
@@ -166,7 +272,7 @@ async def test_an_answer_before_the_end_of_the_request_closes_the_connection() -
     server = Loopback(port=listening.sockets[0].getsockname()[1])
     async with listening, connections(server) as pool:
         with anyio.fail_after(20):
-            early = await ask(await pool.open(origin(server)), content=b"x" * (64 << 20))
+            early = await ask(await dial(pool, server), content=b"x" * (64 << 20))
             assert (early.status, await early.readany()) == (413, b"too large")
             early.release()
             assert pool.kept == 0
@@ -187,7 +293,7 @@ async def test_what_nobody_takes_stays_with_the_other_side() -> None:
         return True
 
     async with loopback(flood) as server, connections(server) as pool:
-        answer = await ask(await pool.open(origin(server)))
+        answer = await ask(await dial(pool, server))
         with anyio.fail_after(60):
             before = -1
             while sent != before:
@@ -270,7 +376,7 @@ async def test_a_pool_that_closes_ends_what_is_under_way() -> None:
 async def test_half_a_body_does_not_become_a_whole_one_by_the_end_of_its_pool() -> None:
     """RFC 9112 section 8: an end that the other side did not make is no end of the body."""
     async with loopback(_begin) as server, connections(server) as pool:
-        answer = await ask(await pool.open(origin(server)))
+        answer = await ask(await dial(pool, server))
         half = await answer.readany()
         await pool.close()
 

@@ -7,7 +7,7 @@ import pytest
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import CredentialMissing
-from gateway.upstream.credentials import apply
+from gateway.upstream.credentials import apply, digest_of_headers
 from tests.unit.upstream.plans import header
 
 PLAIN = UpstreamRequest(method="GET", url="https://api.example.com/x?q=1", headers=(("Accept", "*/*"),))
@@ -122,3 +122,24 @@ def test_a_cookie_value_cannot_end_its_cookie() -> None:
 def test_credentials_show_in_no_representation() -> None:
     """Ours: logs that print a credential print nothing."""
     assert "s3" not in repr(Credential(value="s3", username="s3"))
+
+
+def test_requests_with_other_secrets_use_other_connections() -> None:
+    """ISO-1: the digest on a request is that of all secrets on it; without any it is empty."""
+    scheme = SchemePlan(name="basic", kind=SchemeKind.BASIC)
+    security = ((scheme,),)
+    pairs = [("ann", "secret"), ("anns", "ecret"), ("ann", "other"), ("ann", "secret")]
+    digests = [apply(PLAIN, security, {"basic": Credential(value=v, username=u)}).credential for u, v in pairs]
+
+    assert digests[0] == digests[3]
+    assert len(set(digests)) == 3
+    assert apply(PLAIN, (), {}).credential == b""
+
+
+def test_secrets_that_an_author_wrote_into_headers_count() -> None:
+    """ISO-1: code of the operator and libraries bring their own credentials."""
+    plain, key = ("Accept", "*/*"), ("X-Api-Key", "k")
+
+    assert digest_of_headers([plain]) == b""
+    assert digest_of_headers([plain, key]) == digest_of_headers([("x-api-key", "k")]) != b""
+    assert digest_of_headers([("Authorization", "a")]) != digest_of_headers([("Authorization", "b")])

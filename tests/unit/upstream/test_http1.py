@@ -3,12 +3,14 @@
 import asyncio
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.upstream.answers import Answer
 from gateway.upstream.faults import BrokenOff, Disconnected, Fault, Malformed
-from gateway.upstream.http1 import Connection
+from gateway.upstream.http1 import Connection, reusable_below
+from gateway.upstream.origins import PoolKey
 
 
 class Transport(asyncio.Transport):
@@ -19,6 +21,7 @@ class Transport(asyncio.Transport):
         self.sent: list[bytes] = []
         self.closed = False
         self.is_paused = False
+        self.unsent = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Remember it."""
@@ -27,6 +30,10 @@ class Transport(asyncio.Transport):
     def abort(self) -> None:
         """Remember it."""
         self.closed = True
+
+    def get_write_buffer_size(self) -> int:
+        """Nothing, unless a test wants some."""
+        return self.unsent
 
     def is_closing(self) -> bool:
         """Whether it was closed."""
@@ -61,7 +68,7 @@ class Bench:
     def __init__(self, content: bytes | None = None, *, is_head: bool = False) -> None:
         self.loop = asyncio.new_event_loop()
         self.owner, self.transport = Owner(), Transport()
-        self.connection = Connection(self.owner, "http://h:80")
+        self.connection = Connection(self.owner, PoolKey("acme", "http://h:80", b""))
         self.connection.connection_made(self.transport)
         self.answer: Answer = self.connection.ask(b"HEAD", content, self.loop.create_future(), is_head=is_head)
 
@@ -180,3 +187,45 @@ def test_a_large_body_is_written_as_the_other_side_takes_it() -> None:
     assert quick.transport.sent == [b"HEAD", *(content[at : at + 65536] for at in range(0, len(content), 65536))]
     assert sent == [b"HEAD"]
     assert slow.transport.sent[1:] == quick.transport.sent
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "status", "kept"),
+    [
+        ("GET", None, 500, True),
+        ("GET", b"", 200, True),
+        ("POST", b'{"a":1}', 200, True),
+        ("PUT", b'{"a":1}', 302, True),
+        ("POST", b'{"a":1}', 400, False),
+        ("PATCH", b'{"a":1}', 500, False),
+        ("POST", b"a\nb", 200, False),
+        ("POST", b"a\rb", 200, False),
+        ("DELETE", b'{"a":1}', 200, False),
+        *((method, b"x", 200, False) for method in ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PURGE")),
+    ],
+)
+def test_a_connection_whose_body_may_be_unread_is_closed(
+    method: str, body: bytes | None, status: int, kept: bool
+) -> None:
+    """ISO-1: an unread body with a line end could be a head; methods without a body and errors leave it unread."""
+    assert (status < reusable_below(method, body)) is kept
+
+
+def test_a_response_before_the_end_of_the_request_closes_the_connection() -> None:
+    """RFC 9112 section 9.3: what was not sent yet cannot be told from the next request."""
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    early, late = Bench(b"{}"), Bench(b"{}")
+    early.transport.unsent = 1
+
+    assert early.read(raw)[-1] is False
+    assert late.read(raw)[-1] is True
+
+
+def test_a_connection_released_inside_its_response_is_closed() -> None:
+    """ISO-1: the rest of the response would be read as the next one."""
+    bench = Bench()
+    bench.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+    bench.loop.close()
+    bench.answer.release()
+
+    assert (bench.owner.kept, bench.transport.closed) == ([], True)
