@@ -55,7 +55,11 @@ class Settings(BaseSettings):
     trusted_proxies: _Names = Field(
         (), description="Addresses and networks whose `X-Forwarded-For` is believed, comma-separated."
     )
-    egress_allow: _Names = Field((), description="Private `host:port` upstreams that may be dialled, comma-separated.")
+    egress_allow: _Names = Field(
+        (),
+        description="Private `host:port` upstreams that every tenant may reach, comma-separated; "
+        "for one tenant: `gateway tenant egress`.",
+    )
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
     extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
     extra_prompts: _Names = Field((), description="Prompts, likewise.")

@@ -7,6 +7,7 @@ from typing import Annotated, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.egress import Egress
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.keys import Key, MintedKey, Scope
 from gateway.domain.policy import Decision, Limits, Policy
@@ -133,6 +134,17 @@ class PolicyShown(Shown):
             limits=LimitsShown.of(policy.limits),
             http_origins=policy.http_origins,
         )
+
+
+class EgressShown(Shown):
+    """The private upstreams that the tenant may reach, beside those that every tenant may."""
+
+    allow: Annotated[Sequence[str], Field(description="Each `host:port` in its one spelling, sorted.")]
+
+    @classmethod
+    def of(cls, egress: Egress) -> Self:
+        """The list as it is shown."""
+        return cls(allow=egress.allow)
 
 
 class EntryShown(Shown):

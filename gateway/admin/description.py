@@ -54,6 +54,7 @@ _TAGS: Mapping[str, str] = {
     "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
     "credentials": "Secrets that declared handlers and watches name; written, never shown.",
     "doctor": "Whether the installation is sound.",
+    "egress": "Private upstreams that the operator lets one tenant reach.",
     "keys": "Credentials of a tenant's clients and people.",
     "openapi": "This document.",
     "policy": "What calls need by their safety level, and the tenant's limits.",

@@ -64,6 +64,7 @@ _PRIMITIVES: Mapping[str, Json] = {
 _BODIES: Mapping[str, Json] = {
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
+    "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},
     "KeyUpdate": {"name": "agent of the night shift"},
     "PolicyUpdate": _POLICY,

@@ -18,6 +18,7 @@ from gateway.domain.sources import Exposure
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)")
 _MAX_URL = 2048
 _MOST_RULES = 100
+_MOST_UPSTREAMS = 100
 
 
 def _read_time(value: object) -> object:
@@ -93,6 +94,7 @@ SecretText = Annotated[
 UserName = Annotated[str, Field(max_length=1024), AfterValidator(_check_secret)]
 SchemeName = Annotated[str, Field(min_length=1, max_length=200)]
 Pattern = Annotated[str, Field(min_length=1, max_length=300)]
+HostPort = Annotated[str, Field(min_length=1, max_length=300)]
 Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -134,6 +136,15 @@ class AuditQuery(PageQuery):
     tool: Annotated[str | Absent, Field(max_length=200, description="The tool that was called.")] = None
     since: Annotated[Time | Absent, Field(description="Not older than this.")] = None
     until: Annotated[Time | Absent, Field(description="Older than this.")] = None
+
+
+class EgressReplace(Sent):
+    """The private upstreams that a tenant may reach; an entry that is not sent is withdrawn."""
+
+    allow: Annotated[
+        list[HostPort],
+        Field(max_length=_MOST_UPSTREAMS, description="Names or addresses, each with its port; no patterns."),
+    ]
 
 
 class TenantCreate(Sent):

@@ -33,6 +33,7 @@ _PATIENCE_S = 15.0
 _MOST_TENANTS = 100
 _MOST_SOURCES = 5
 _MOST_NAMED = 5
+_SEVERAL = 2
 
 
 class Doctor:
@@ -54,12 +55,23 @@ class Doctor:
         return [
             *findings,
             *judge_keys(installation),
-            judge_egress(installation.egress_allow),
+            judge_egress(installation.egress_allow, await self._count_tenants(facts)),
             judge_clock(facts, known),
             judge_disk(installation.data_dir),
             judge_versions(facts, known),
             judge_policy(),
         ]
+
+    async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
+        """How many tenants there are, counted up to two; None when the database cannot say."""
+        if facts is None or facts.missing or not self._installation.egress_allow:
+            return None
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store, store.unscoped() as db:
+                    return len(await tenants.page(db, after=None, limit=_SEVERAL))
+        except (GatewayError, TimeoutError):
+            return None
 
     async def _judge_secrets(self) -> Finding:
         """One source's secrets of each tenant are opened, so that a wrong key is found before a call needs it."""

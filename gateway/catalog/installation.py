@@ -58,16 +58,20 @@ def judge_keys(installation: Installation) -> Iterable[Finding]:
     )
 
 
-def judge_egress(allowed: Sequence[str]) -> Finding:
-    """Which inner upstreams every tenant's documents may name."""
+def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
+    """Private upstreams that several tenants reach through the list for all; `tenants` is None when it is unknown."""
     inner = [entry for entry in allowed if not _is_public(entry)]
     if not inner:
-        return _fine("egress", "only public addresses may be dialled")
+        return _fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
+    named = ", ".join(inner)
+    if tenants is not None and tenants <= 1:
+        return _fine("egress", f"GATEWAY_EGRESS_ALLOW opens {named} to all tenants, and there is at most one")
     return Finding(
         check="egress",
         status=Verdict.WARNING,
-        detail=f"every tenant's document may name these inner upstreams: {', '.join(inner)}",
-        mend="leave in GATEWAY_EGRESS_ALLOW only what all tenants may call",
+        detail=f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {named}",
+        mend=f"for each tenant that needs one, run `gateway tenant egress SLUG --allow {inner[0]}`; "
+        "then take it out of GATEWAY_EGRESS_ALLOW",
     )
 
 

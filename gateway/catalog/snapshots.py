@@ -25,9 +25,10 @@ from gateway.domain.profiles import Profile
 from gateway.domain.queries import QueriedSource
 from gateway.domain.tools import Tool
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import aliases, operations, policies, primitives, profiles, sources, tenants
+from gateway.store import aliases, egress, operations, policies, primitives, profiles, sources, tenants
 from gateway.store.engine import Store
 from gateway.store.silence import PROMPT_S
+from gateway.upstream.allow_list import NOTHING, AllowList, read_stored
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +60,8 @@ class Snapshot:
     """The generation of what code registered."""
     http_origins: frozenset[str] | None = None
     """The only origins that declared `http` handlers may call; None: any that the gateway may dial."""
+    egress: AllowList = NOTHING
+    """Private upstreams that the operator lets this tenant reach."""
     operations: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict[str, Mapping[str, Tool]])
     """The operations of every source, also of those that are only queried, by name of the source and each name."""
 
@@ -228,6 +231,7 @@ class Snapshots:
                 raise NotFound("no such tenant")
             found = await tenants.get(tenant, db)
             policy = await policies.get(tenant, db)
+            allowed = await egress.get(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)
             selections = await profiles.load(tenant, db)
@@ -254,6 +258,7 @@ class Snapshots:
             profiles={profile.name: profile for profile in selections},
             code=code,
             http_origins=None if policy.http_origins is None else frozenset(policy.http_origins),
+            egress=read_stored(allowed.allow),
             operations=composed.operations,
             queried=tuple(queried),
             unlisted=composed.unlisted,

@@ -3,6 +3,7 @@
 import hashlib
 
 from gateway.domain.credentials import StoredCredential
+from gateway.domain.egress import Egress
 from gateway.domain.keys import Key
 from gateway.domain.policy import Policy
 from gateway.domain.primitives import Primitive
@@ -19,7 +20,7 @@ Expected = frozenset[str] | None
 
 ANY = "*"
 
-Versioned = Tenant | Key | Source | Policy | Primitive | Profile | StoredCredential | Webhook | Watch
+Versioned = Tenant | Key | Source | Policy | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
 """What a change may be meant for one version of."""
 
 
@@ -32,6 +33,8 @@ def tag_of(thing: Versioned | Tool) -> str:
             return f"{thing.id}.{thing.version}"
         case Policy():
             return f"policy.{thing.version}"
+        case Egress():
+            return f"egress.{thing.version}"
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"

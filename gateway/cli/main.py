@@ -18,7 +18,10 @@ _COMMANDS = {
     "serve": ("gateway.cli.serving:serve_gateway", "Run the gateway."),
     "migrate": ("gateway.cli.serving:migrate_database", "Bring the database to this version."),
     "doctor": ("gateway.cli.doctor:examine", "Examine the installation, and say how to mend it."),
-    "tenant": ("gateway.cli.tenants:tenant", "List, show, create, rename and delete tenants."),
+    "tenant": (
+        "gateway.cli.tenants:tenant",
+        "List, show, create, rename and delete tenants; permit upstreams.",
+    ),
     "key": ("gateway.cli.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
     "source": ("gateway.cli.sources:source", "Import OpenAPI documents and read their reports."),
     "tool": ("gateway.cli.tools:tool", "List, show, declare, switch and try a tenant's tools."),

@@ -19,7 +19,7 @@ _PAGE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
 _NEXT = {
     "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
-    "upstream.egress_denied": "whoever runs the gateway opens it with GATEWAY_EGRESS_ALLOW=host:port",
+    "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
 }
 """What to try next, where the refusal itself cannot know how it was asked for."""
 

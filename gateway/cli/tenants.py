@@ -3,17 +3,21 @@
 import click
 
 from gateway.cli.desk import Desk, at_desk, confirm
-from gateway.cli.fields import JsonObject, text_at
+from gateway.cli.exits import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.fields import JsonObject, as_list, as_text, text_at
 from gateway.cli.groups import Commands
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.places import mcp_url
 from gateway.cli.rest import path_of
 from gateway.cli.tables import render_pairs, render_table
 
+_ALL = "all"
+
 
 @click.group(cls=Commands)
 def tenant() -> None:
-    """List, show, create, rename and delete tenants."""
+    """List, show, create, rename and delete tenants; permit upstreams."""
 
 
 @tenant.command("list")
@@ -55,6 +59,40 @@ def rename_tenant(desk: Desk, slug: str, name: str) -> None:
     desk.show(renamed, lambda: _describe(desk, renamed))
 
 
+@tenant.command("egress")
+@click.argument("slug")
+@click.option(
+    "--allow", "allowed", multiple=True, metavar="HOST:PORT", help="Add a private upstream; may be given again."
+)
+@click.option(
+    "--withdraw", "withdrawn", multiple=True, metavar="HOST:PORT", help="Take one out, or `all`; may be given again."
+)
+@at_desk
+def change_egress(desk: Desk, slug: str, allowed: tuple[str, ...], withdrawn: tuple[str, ...]) -> None:
+    """Show the private upstreams that a tenant may reach, or add and withdraw some."""
+    path = path_of("tenants", slug, "egress")
+    found, tag = desk.admin.get_with_tag(path)
+    if allowed or withdrawn:
+        kept = _without([as_text(entry) for entry in as_list(found.get("allow"))], withdrawn)
+        found = desk.admin.send("PUT", path, {"allow": [*kept, *allowed]}, if_match=tag)
+    desk.show(found, lambda: _list_egress(slug, found))
+
+
+def _without(entries: list[str], withdrawn: tuple[str, ...]) -> list[str]:
+    """The entries that stay.
+
+    Raises:
+        Failure: one is withdrawn that is not in the list.
+    """
+    if _ALL in withdrawn:
+        return []
+    wanted = {entry.strip().lower() for entry in withdrawn}
+    if missing := sorted(wanted.difference(entries)):
+        listed = ", ".join(entries) or "nothing"
+        raise Failure(f"--withdraw {missing[0]}: the tenant's list has {listed}", Exit.USAGE)
+    return [entry for entry in entries if entry not in wanted]
+
+
 @tenant.command("delete")
 @click.argument("slug")
 @confirm_option
@@ -64,6 +102,11 @@ def delete_tenant(desk: Desk, slug: str, yes: bool) -> None:
     confirm(f"Delete tenant {slug} with its keys, sources and credentials?", is_sure=yes)
     desk.admin.send("DELETE", path_of("tenants", slug))
     desk.show({"deleted": slug}, lambda: f"deleted {slug}")
+
+
+def _list_egress(slug: str, found: JsonObject) -> str:
+    entries = [as_text(entry) for entry in as_list(found.get("allow"))]
+    return "\n".join(entries) or f"{slug} may reach no private upstream beside those in GATEWAY_EGRESS_ALLOW"
 
 
 def _describe(desk: Desk, found: JsonObject) -> str:

@@ -156,6 +156,14 @@ policies = Table(
     Column("version", BigInteger, nullable=False),
 )
 
+egress = Table(
+    "egress",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("allow", ARRAY(Text), nullable=False),
+    Column("version", BigInteger, nullable=False),
+)
+
 data_keys = Table(
     "data_keys",
     metadata,

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from gateway.upstream.allow_list import NOTHING, AllowList
 from gateway.upstream.faults import ConnectedLate, DistrustedTls, Fault, NameUnknown, NotConnected
 from gateway.upstream.guard import Guard
 from gateway.upstream.origins import Origin
@@ -29,8 +30,10 @@ class Dialer:
         self._dial_s = dial_s
         self._tls = ssl.create_default_context()
 
-    async def dial(self, origin: Origin, make: Callable[[], _Made]) -> _Made:
+    async def dial(self, origin: Origin, make: Callable[[], _Made], permitted: AllowList = NOTHING) -> _Made:
         """A connection to the first address that takes one, in the lookup's order.
+
+        `permitted` is what the tenant of the request may reach beside what all tenants may.
 
         Raises:
             EgressDenied: the host or one of its addresses may not be dialled.
@@ -38,10 +41,10 @@ class Dialer:
             DistrustedTls: the handshake or the certificate was not accepted.
         """
         fault: Fault = NameUnknown()
-        for address in await self._find(origin):
+        for address in await self._find(origin, permitted):
             try:
                 async with asyncio.timeout(self._dial_s):
-                    return await self._reach(origin, address, make)
+                    return await self._reach(origin, address, make, permitted)
             except ssl.SSLError:
                 raise DistrustedTls from None
             except TimeoutError:
@@ -50,7 +53,7 @@ class Dialer:
                 fault = NotConnected()
         raise fault
 
-    async def _find(self, origin: Origin) -> Sequence[str]:
+    async def _find(self, origin: Origin, permitted: AllowList) -> Sequence[str]:
         """The addresses to try; a literal is judged when its socket is made."""
         if origin.is_literal:
             return (origin.host,)
@@ -58,12 +61,13 @@ class Dialer:
             found = await self._lookup.resolve(origin.host, origin.port)
         except OSError:
             raise NameUnknown from None
-        return self._guard.admit(origin.host, origin.port, found)[:_ADDRESSES]
+        return self._guard.admit(origin.host, origin.port, found, permitted)[:_ADDRESSES]
 
-    async def _reach(self, origin: Origin, address: str, make: Callable[[], _Made]) -> _Made:
+    async def _reach(self, origin: Origin, address: str, make: Callable[[], _Made], permitted: AllowList) -> _Made:
         loop = asyncio.get_running_loop()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        opened = self._guard.open_socket((family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, origin.port)))
+        target = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, origin.port))
+        opened = self._guard.open_socket(target, permitted)
         try:
             await loop.sock_connect(opened, (address, origin.port))
         except BaseException:

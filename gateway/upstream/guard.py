@@ -6,22 +6,23 @@ name carries that permission itself (`_Vetted`), so nothing is remembered betwee
 on its way, the permission is lost and the dial refused.
 
 Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs an entry
-`host:port` in the operator's list. A name on the list may resolve to public and private addresses, never to
-link-local, multicast or reserved ones.
+`host:port` in the operator's list for all tenants, or in the list that the operator gave to the tenant of the request
+(`permitted`). A name on a list may resolve to public and private addresses, never to link-local, multicast or reserved
+ones.
+
+The refusal depends on neither list: an upstream that another tenant may reach is refused as one that none may reach.
 """
 
-import re
 import socket
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from gateway.errors import BrokenSetting, EgressDenied
-from gateway.upstream.addresses import Address, is_private, is_public, read_address
+from gateway.upstream.addresses import is_private, is_public, read_address
+from gateway.upstream.allow_list import FORM, NOTHING, AllowEntry, AllowList, read_entry
 
 DialTarget: TypeAlias = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
 
-_ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
-_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
 _WEB_PORTS = frozenset({80, 443})
 _FIRST_FREE_PORT = 1024
 _LAST_PORT = 65535
@@ -40,47 +41,39 @@ def denied() -> EgressDenied:
 
 
 class Guard:
-    """Judges addresses and makes the sockets; `egress_allow` holds exact `host:port` entries of the operator.
+    """Judges addresses and makes the sockets; `egress_allow` holds the operator's `host:port` entries for all tenants.
 
     Raises:
         BrokenSetting: an entry is not of the form `host:port`.
     """
 
     def __init__(self, egress_allow: Sequence[str] = ()) -> None:
-        names: set[tuple[str, int]] = set()
-        literals: set[tuple[Address, int]] = set()
-        for entry in egress_allow:
-            host, port = _read_entry(entry)
-            if isinstance(host, str):
-                names.add((host, port))
-            else:
-                literals.add((host, port))
-        self._names = frozenset(names)
-        self._literals = frozenset(literals)
+        self._global = frozenset(_read_setting(entry) for entry in egress_allow)
 
-    def admit(self, host: str, port: int, addresses: Sequence[str]) -> tuple[str, ...]:
+    def admit(self, host: str, port: int, addresses: Sequence[str], permitted: AllowList = NOTHING) -> tuple[str, ...]:
         """The addresses a name resolved to, fit for `open_socket`.
 
         Raises:
             EgressDenied: at least one of them is not allowed; one bad answer spoils all.
         """
-        if (host.lower(), port) in self._names:
+        named = (host.lower(), port)
+        if named in self._global or named in permitted:
             return tuple(_vet(address, port) for address in addresses)
         for address in addresses:
-            if not self.may_dial(address, port):
+            if not self.may_dial(address, port, permitted):
                 raise denied()
         return tuple(addresses)
 
-    def may_dial(self, address: str, port: int) -> bool:
-        """Whether this literal address and port are open to everybody or on the operator's list."""
+    def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
+        """Whether this literal address and port are public, or on the list for all tenants or on the tenant's."""
         parsed = read_address(address)
         if parsed is None:
             return False
-        if (parsed, port) in self._literals:
+        if (parsed, port) in self._global or (parsed, port) in permitted:
             return True
         return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)
 
-    def open_socket(self, info: DialTarget) -> socket.socket:
+    def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
         """A socket for exactly this dial.
 
         Raises:
@@ -91,7 +84,7 @@ class Guard:
         if not isinstance(address, str) or not isinstance(port, int):
             raise denied()
         vetted = isinstance(address, _Vetted) and address.port == port
-        if not vetted and not self.may_dial(address, port):
+        if not vetted and not self.may_dial(address, port, permitted):
             raise denied()
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)
@@ -107,21 +100,8 @@ def _vet(address: str, port: int) -> _Vetted:
     return vetted
 
 
-def _read_entry(entry: str) -> tuple[str | Address, int]:
-    found = _ENTRY.fullmatch(entry.strip())
-    if found is not None and 0 < int(found["port"]) <= _LAST_PORT:
-        port = int(found["port"])
-        literal = read_address(found["v6"] or found["host"])
-        if literal is not None:
-            return literal, port
-        if found["host"] and _NAME.fullmatch(found["host"]) and not _looks_numeric(found["host"]):
-            return found["host"].lower(), port
-    raise BrokenSetting(
-        f"The egress allow-list has the entry {entry!r}; each must be an exact host:port, such as "
-        "billing.internal:8443, 10.0.0.5:8080 or [fd00::5]:8080."
-    )
-
-
-def _looks_numeric(host: str) -> bool:
-    """Whether a resolver could read this as a number: 127.1, 0x7f000001, 2130706433."""
-    return re.fullmatch(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+)", host.rstrip(".").rpartition(".")[2]) is not None
+def _read_setting(text: str) -> AllowEntry:
+    entry = read_entry(text)
+    if entry is None:
+        raise BrokenSetting(f"The egress allow-list has the entry {text!r}; each {FORM}.")
+    return entry

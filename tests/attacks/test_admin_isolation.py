@@ -27,6 +27,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
+    ("PUT", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
     ("POST", "/tenants/{t}/profiles"): {"name": "new", **RULES},
     ("PUT", "/tenants/{t}/profiles/{name}"): RULES,
     ("PATCH", "/tenants/{t}/profiles/{name}"): RULES,
@@ -234,13 +235,23 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
 
 @pytest.mark.parametrize(
     "route",
-    [("GET", "/tenants"), ("POST", "/tenants"), ("PATCH", "/tenants/{t}"), ("DELETE", "/tenants/{t}")],
+    [
+        ("GET", "/tenants"),
+        ("POST", "/tenants"),
+        ("PATCH", "/tenants/{t}"),
+        ("DELETE", "/tenants/{t}"),
+        ("PUT", "/tenants/{t}/egress"),
+    ],
     ids=" ".join,
 )
 async def test_tenants_are_the_operators(two: Two, route: tuple[str, str]) -> None:
-    """Ours: no key of a tenant lists, makes, renames or removes tenants, its own included (TEN-1)."""
+    """Ours: no key of a tenant lists, makes, renames or removes tenants, its own included (TEN-1).
+
+    Nor does it permit itself a private upstream (ISO-5).
+    """
     assert (await two.ask(route, "a", "a", two.keys["admin"])).status_code == 403
     assert [item["slug"] for item in (await two.gateway.admin.get("/tenants")).json()["items"]] == ["a", "b"]
+    assert (await two.gateway.admin.get("/tenants/a/egress")).json() == {"allow": []}
 
 
 async def test_a_tenant_admin_may_everything_of_its_own(two: Two) -> None:

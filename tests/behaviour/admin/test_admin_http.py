@@ -184,6 +184,29 @@ async def test_if_match_lets_exactly_one_of_two_writers_through(acme: RunningGat
     assert sorted(statuses) == [200, 412]
 
 
+async def test_the_operator_sets_the_private_upstreams_of_a_tenant(acme: RunningGateway) -> None:
+    """Ours: the whole list by PUT, in one spelling, with a version; the trail names the change (ISO-5, ADM-1)."""
+    place, entries = "/tenants/acme/egress", ["Billing.internal:8443", "[fd00:0::5]:80"]
+    empty = await acme.admin.get(place)
+    stored = await acme.admin.put(place, json={"allow": entries}, headers={"if-match": empty.headers["etag"]})
+    late = await acme.admin.put(place, json={"allow": []}, headers={"if-match": empty.headers["etag"]})
+    broken = [
+        await acme.admin.put(place, json=body)
+        for body in ({"allow": ["ok.internal:1", "*:80"]}, {}, {"allow": None}, {"allow": ["a:1"] * 101}, {"deny": []})
+    ]
+
+    assert (empty.status_code, empty.json()) == (200, {"allow": []})
+    assert (stored.status_code, stored.json()) == (200, {"allow": ["[fd00::5]:80", "billing.internal:8443"]})
+    assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
+    assert [answer.status_code for answer in broken] == [400] * 5
+    assert broken[0].json()["errors"][0]["pointer"] == "/allow/1"
+    shown = await acme.admin.get(place)
+    assert (shown.json(), shown.headers["etag"]) == (stored.json(), stored.headers["etag"])
+    (entry,) = (await acme.admin.get("/tenants/acme/audit", params={"limit": 1})).json()["items"]
+    assert (entry["principal"], entry["action"]) == ("operator", "egress.update")
+    assert entry["detail"]["added"] == stored.json()["allow"]
+
+
 async def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(acme: RunningGateway) -> None:
     """Ours: the replica that ends a key does not know it any more (TEN-2)."""
     key = await acme.create_key("acme", "admin")

@@ -26,9 +26,16 @@ async def _doctor(folder: Path, *arguments: str, **variables: str) -> tuple[int,
 async def test_the_operator_examines_the_gateway_and_nobody_else(gateway: RunningGateway) -> None:
     """Ours: what an installation lacks is the operator's to know (ADM-1, TEN-5)."""
     await gateway.create_tenant("acme")
+    alone = (await gateway.admin.get("/doctor")).json()
+    await gateway.create_tenant("globex")
     examined = (await gateway.admin.get("/doctor")).json()
 
-    assert examined["status"] == "warning"  # the recording upstream is on the egress list
+    assert alone["status"] == "ok"
+    assert examined["status"] == "warning"  # the recording upstream is on the list for all tenants (ISO-5)
+    (egress,) = (finding for finding in examined["findings"] if finding["check"] == "egress")
+    entry = egress["detail"].rpartition(" ")[2]
+    assert entry.startswith("127.0.0.1:")
+    assert f"gateway tenant egress SLUG --allow {entry}" in egress["mend"]
     checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
     assert {check for check, status in checks.items() if status != "ok"} == {"egress"}
     assert len(checks) == 16

@@ -160,6 +160,31 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
     assert shown.out.splitlines()[2].split() == ["dangerous", "deny"]
 
 
+async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal) -> None:
+    """Ours: entries are added to those that are there and taken out one by one or all; broken ones say why (ISO-5)."""
+    await terminal.do("tenant", "create", "acme")
+    egress = ("tenant", "egress", "acme")
+
+    none = await terminal.do(*egress)
+    one: Any = (await terminal.do(*egress, "--allow", "Billing.internal:8443", "--json")).value
+    two: Any = (await terminal.do(*egress, "--allow", "10.0.0.5:80", "--allow", "10.0.0.6:80", "--json")).value
+    shown = await terminal.do(*egress)
+    less: Any = (await terminal.do(*egress, "--withdraw", "BILLING.internal:8443", "--json")).value
+    unknown = await terminal.run(*egress, "--withdraw", "10.0.0.7:80")
+    broken = await terminal.run(*egress, "--allow", "10.0.0.0/8:80")
+    cleared: Any = (await terminal.do(*egress, "--withdraw", "all", "--json")).value
+
+    assert none.out == "acme may reach no private upstream beside those in GATEWAY_EGRESS_ALLOW\n"
+    assert one == {"allow": ["billing.internal:8443"]}
+    assert two == {"allow": ["10.0.0.5:80", "10.0.0.6:80", "billing.internal:8443"]}
+    assert shown.out.split() == two["allow"]
+    assert less == {"allow": ["10.0.0.5:80", "10.0.0.6:80"]}
+    assert (unknown.code, broken.code) == (2, 1)
+    assert "the tenant's list has 10.0.0.5:80, 10.0.0.6:80" in unknown.err
+    assert "must be an exact host:port" in broken.err
+    assert cleared == {"allow": []}
+
+
 async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:
     """Ours: changes made from the command line are audited like any others (SAF-4)."""
     await terminal.do("tenant", "create", "acme")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.catalog import audit, imports, keys, policies, sources, tenants
+from gateway.catalog import audit, egress, imports, keys, policies, sources, tenants
 from gateway.catalog.catalog import Author, Catalog
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.keys import KeyDraft
@@ -57,6 +57,7 @@ async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Chan
         ("source.update", lambda: imports.update_source(tenant, catalog, "pets", lambda old: old, by=BY)),
         ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
         ("policy.update", lambda: policies.update_policy(tenant, catalog, _deny, by=BY)),
+        ("egress.update", lambda: egress.replace_egress(tenant, catalog, ["a.internal:1"], by=BY)),
         ("tenant.rename", lambda: tenants.rename_tenant(tenant, catalog, "New", by=BY)),
     ]
     expected = ["key.create", "tenant.create"]
@@ -92,6 +93,8 @@ async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
         (PreconditionFailed, lambda: tenants.rename_tenant(tenant, catalog, "x", by=BY, expected=stale)),
         (PreconditionFailed, lambda: tenants.remove_tenant(tenant, catalog, by=BY, expected=stale)),
         (PreconditionFailed, lambda: policies.update_policy(tenant, catalog, _deny, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: egress.replace_egress(tenant, catalog, [], by=BY, expected=stale)),
+        (InvalidBody, lambda: egress.replace_egress(tenant, catalog, ["10.0.0.0/8:80"], by=BY)),
         (NotYetSupported, lambda: policies.update_policy(tenant, catalog, _approve, by=BY)),
         (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
         (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.egress import Egress
 from gateway.domain.identifiers import (
     AuditId,
     KeyId,
@@ -41,6 +42,7 @@ from gateway.store import (
     audit_heads,
     credentials,
     due_work,
+    egress,
     keys,
     operations,
     overrides,
@@ -245,6 +247,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await operations.insert_all(tenant.id, db, [operation])
         await overrides.insert(tenant.id, db, override)
         await aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
+        await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)

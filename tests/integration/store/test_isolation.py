@@ -11,6 +11,7 @@ from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import Wishes
 from gateway.domain.policy import Policy
@@ -24,6 +25,7 @@ from gateway.store import (
     audit_heads,
     credentials,
     due_work,
+    egress,
     keys,
     operations,
     overrides,
@@ -57,6 +59,7 @@ _MODULES = (
     audit_heads,
     credentials,
     due_work,
+    egress,
     keys,
     operations,
     overrides,
@@ -95,6 +98,8 @@ _CALLS: Mapping[str, _Call] = {
     "due_work.put": lambda t, db, v: due_work.put(t, db, v.due),
     "due_work.move": lambda t, db, v: due_work.move(t, db, v.due.id, seen=NOW, to=NOW),
     "due_work.remove": lambda t, db, v: due_work.remove(t, db, v.due.id),
+    "egress.get": lambda t, db, v: egress.get(t, db),
+    "egress.save": lambda t, db, v: egress.save(t, db, Egress(allow=("planted.internal:1",))),
     "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.domain.audit import AuditFilter, AuditKind
+from gateway.domain.egress import Egress
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision, Limits, Policy, Safety
@@ -13,7 +14,7 @@ from gateway.domain.requests import Credential
 from gateway.domain.sources import Exposure
 from gateway.domain.tools import Origin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import audit, keys, operations, policies, secrets, sources, tenants
+from gateway.store import audit, egress, keys, operations, policies, secrets, sources, tenants
 from gateway.store.connect import connect_owner
 from gateway.store.engine import Store
 from gateway.store.sealing import Sealer
@@ -266,6 +267,17 @@ async def test_a_policy_has_defaults_until_it_is_saved(store: Store, tenant: Ten
         assert await policies.get(tenant, db) == replace(wanted, version=2)
         assert await policies.save(tenant, db, Policy()) == Policy(version=3)
         assert await policies.get(tenant, db) == Policy(version=3)
+
+
+async def test_an_allow_list_is_empty_until_it_is_saved(store: Store, tenant: TenantId) -> None:
+    """Ours: no private upstream is permitted by default; the version rises with each list (ISO-5)."""
+    async with store.transaction(tenant) as db:
+        assert await egress.get(tenant, db) == Egress()
+        assert await egress.save(tenant, db, Egress(allow=("a.internal:1", "b.internal:2"))) == Egress(
+            allow=("a.internal:1", "b.internal:2"), version=2
+        )
+        assert await egress.save(tenant, db, Egress()) == Egress(version=3)
+        assert await egress.get(tenant, db) == Egress(version=3)
 
 
 async def test_credentials_rest_sealed(store: Store, tenant: TenantId, database: TestDatabase) -> None:

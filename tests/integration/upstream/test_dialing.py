@@ -14,6 +14,7 @@ import pytest
 
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import EgressDenied, UpstreamTimeout, UpstreamUnreachable
+from gateway.upstream.allow_list import NOTHING, AllowList
 from gateway.upstream.deadlines import Patience
 from gateway.upstream.dialing import Dialer
 from gateway.upstream.faults import NotConnected
@@ -50,10 +51,10 @@ class Watched(Guard):
         super().__init__(egress_allow)
         self.dialled: list[object] = []
 
-    def open_socket(self, info: DialTarget) -> socket.socket:
+    def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
         """As the guard does."""
         self.dialled.append(info[4][0])
-        return super().open_socket(info)
+        return super().open_socket(info, permitted)
 
 
 async def test_addresses_are_tried_in_their_order() -> None:

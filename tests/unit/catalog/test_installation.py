@@ -66,12 +66,23 @@ def test_without_another_clock_nothing_is_claimed() -> None:
 )
 def test_an_inner_upstream_that_everybody_may_name_is_said(entry: str) -> None:
     """Ours: the egress list opens doors for all tenants, so each is named."""
-    finding = judge_egress(["192.0.32.7:25", entry])
+    finding = judge_egress(["192.0.32.7:25", entry], 2)
 
     assert finding.status is Verdict.WARNING
     assert entry in finding.detail
+    assert f"gateway tenant egress SLUG --allow {entry}" in finding.mend
     assert "192.0.32.7" not in finding.detail
-    assert judge_egress(["192.0.32.7:25", "[2606:4700::1]:22"]).status is Verdict.OK
+    assert judge_egress(["192.0.32.7:25", "[2606:4700::1]:22"], 2).status is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("tenants", "status"), [(0, Verdict.OK), (1, Verdict.OK), (2, Verdict.WARNING), (None, Verdict.WARNING)]
+)
+def test_a_list_for_all_is_sound_with_one_tenant(tenants: int | None, status: Verdict) -> None:
+    """Ours: GATEWAY_EGRESS_ALLOW is for one tenant; an unknown count is taken for several (ISO-5)."""
+    finding = judge_egress(["billing.internal:8443"], tenants)
+
+    assert (finding.status, "billing.internal:8443" in finding.detail) == (status, True)
 
 
 def test_where_keys_come_from_is_said_and_never_the_keys() -> None:

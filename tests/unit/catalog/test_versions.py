@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.catalog.versions import check_version, tag_of
+from gateway.domain.egress import Egress
 from gateway.domain.policy import Policy
 from gateway.errors import PreconditionFailed
 
@@ -13,6 +14,7 @@ def test_a_new_version_has_another_tag() -> None:
     """RFC 9110: a tag names one version of an object."""
     policy = Policy()
     assert tag_of(policy) == tag_of(Policy()) != tag_of(replace(policy, version=2))
+    assert tag_of(Egress()) == tag_of(Egress()) != tag_of(Egress(version=2))
 
 
 @pytest.mark.parametrize("expected", [None, frozenset({"*"}), frozenset({"policy.1"}), frozenset({"x", "policy.1"})])

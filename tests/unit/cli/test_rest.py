@@ -132,7 +132,7 @@ def test_a_gateway_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "following"), [("auth.unauthenticated", "--key"), ("upstream.egress_denied", "GATEWAY_EGRESS_ALLOW")]
+    ("code", "following"), [("auth.unauthenticated", "--key"), ("upstream.egress_denied", "gateway tenant egress")]
 )
 def test_a_refusal_says_what_to_try_next(code: str, following: str) -> None:
     """Ours: where a person can mend it, the message says how."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import BrokenSetting, EgressDenied
 from gateway.upstream.addresses import is_private, is_public, read_address
+from gateway.upstream.allow_list import read_stored
 from gateway.upstream.guard import DialTarget, Guard
 
 DENIED = [
@@ -144,6 +145,25 @@ def test_an_allowed_name_may_resolve_to_private_addresses_and_only_its_sockets_o
     for host, port in (("billing.internal", 443), ("other.internal", 8443), ("billing.internal.", 8443)):
         with pytest.raises(EgressDenied):
             guard.admit(host, port, ["10.0.0.5"])
+
+
+def test_the_list_of_a_tenant_is_for_its_own_requests() -> None:
+    """Ours: what one request may reach is asked with it; the guard remembers nothing of it (ISO-5)."""
+    guard, permitted = Guard(), read_stored(["billing.internal:8443", "10.0.0.6:8443"])
+
+    (vetted,) = guard.admit("Billing.INTERNAL", 8443, ["10.0.0.5"], permitted)
+    guard.open_socket(target(vetted, 8443), permitted).close()
+    guard.open_socket(target("10.0.0.6", 8443), permitted).close()
+    assert guard.admit("any.name", 8443, ["10.0.0.6"], permitted) == ("10.0.0.6",)
+    for refused in ("10.0.0.5", "10.0.0.6"):
+        with pytest.raises(EgressDenied):
+            guard.admit("billing.internal", 8443, [refused])
+        with pytest.raises(EgressDenied):
+            guard.open_socket(target(refused, 8443))
+        with pytest.raises(EgressDenied):
+            guard.admit("billing.internal", 8444, [refused], permitted)
+    with pytest.raises(EgressDenied):
+        guard.admit("billing.internal", 8443, ["169.254.169.254"], permitted)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""The private upstreams that the operator lets each tenant reach."""
+
+from dataclasses import replace
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.egress import Egress
+from gateway.domain.identifiers import TenantId
+from gateway.store.tables import egress
+
+
+async def get(tenant: TenantId, db: AsyncSession) -> Egress:
+    """The tenant's allow-list; the empty one until it has its own."""
+    rows = await db.execute(select(egress.c.allow, egress.c.version).where(egress.c.tenant_id == tenant))
+    row = rows.mappings().one_or_none()
+    return Egress(allow=tuple(row["allow"]), version=row["version"]) if row else Egress()
+
+
+async def save(tenant: TenantId, db: AsyncSession, wanted: Egress) -> Egress:
+    """Replace the tenant's allow-list, and return it with its new version.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    allow = list(wanted.allow)
+    # A tenant without a row has the empty list at version 1, so the first list that is stored is version 2.
+    first = insert_into(egress).values(tenant_id=tenant, allow=allow, version=Egress().version + 1)
+    written = first.on_conflict_do_update(
+        index_elements=[egress.c.tenant_id], set_={"allow": allow, "version": egress.c.version + 1}
+    )
+    version = (await db.execute(written.returning(egress.c.version))).scalar_one()
+    return replace(wanted, version=int(version))
