@@ -11,6 +11,7 @@ from gateway.bus.leftovers import Leftovers
 from gateway.bus.tokens import SharedTokens
 from gateway.calls.run import Calls
 from gateway.calls.shape import Shaper
+from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.outlines import Outlines
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
@@ -42,6 +43,7 @@ class Inside:
 def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics) -> Inside:
     """The inside of a replica, which knows nothing yet."""
     snapshots = Snapshots(doors.store, code=code)
+    doors.upstream.consult(StoredAllowLists(doors.store, snapshots))
     secrets = StoredSecrets(doors.store, doors.sealer)
     tokens = Tokens(doors.upstream, SharedTokens(doors.bus, secret=doors.sealer.derive("access tokens")))
     cursors = Cursors(doors.sealer.derive("cursors"))

@@ -160,7 +160,7 @@ class Connections:
         try:
             if self._closed is not None:
                 raise RuntimeError("the pool is closed")
-            connection = await self._dialer.dial(origin, partial(Connection, self, key))
+            connection = await self._dialer.dial(origin, partial(Connection, self, key), key.permitted)
         except BaseException:
             self._leave_room(key.tenant)
             raise

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from gateway.upstream.allow_list import NOTHING, AllowList
 from gateway.upstream.wire import split_url
 
 _ORIGINS = 1024
@@ -35,6 +36,8 @@ class PoolKey(NamedTuple):
     origin: str
     credential: bytes
     """Digest of the stored credentials on the request; empty without any."""
+    permitted: AllowList = NOTHING
+    """The tenant's own allow-list, under which the dial was judged; after a change of it the connection fits no key."""
 
 
 def read_url(url: str) -> tuple[Origin, str] | None:

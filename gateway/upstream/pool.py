@@ -25,6 +25,7 @@ from gateway.errors import (
     UpstreamUnreachable,
 )
 from gateway.telemetry.traces import Traces
+from gateway.upstream.allow_list import NOTHING, AllowList, AllowLists
 from gateway.upstream.answers import Answer
 from gateway.upstream.connections import Connections
 from gateway.upstream.deadlines import Deadlines, Patience, Watch
@@ -75,8 +76,8 @@ class _Message(msgspec.Struct):
 class Upstream:
     """The pool, open while its block runs.
 
-    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses; `limit_bytes` bounds a
-    body as sent and as inflated.
+    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses that every tenant may
+    reach; those of one tenant come from the lists of `consult`. `limit_bytes` bounds a body as sent and as inflated.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Upstream:
     ) -> None:
         patience = patience or Patience()
         self._guard = Guard(egress_allow)
+        self._allow_lists: AllowLists | None = None
         self._connect_s = patience.connect_s
         self._first_s = patience.connect_s + patience.first_byte_s
         self._idle_s = min(_IDLE_S, patience.first_byte_s)
@@ -121,6 +123,10 @@ class Upstream:
             self._deadlines.stop()
             await connections.close()
             lookup.close()
+
+    def consult(self, allow_lists: AllowLists) -> None:
+        """Permit each tenant what its own list names. Without a list, or a tenant, only `egress_allow` counts."""
+        self._allow_lists = allow_lists
 
     async def send(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
@@ -238,9 +244,11 @@ class Upstream:
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")
         loop, connections, _ = self._open
-        connection = connections.take(message.key, loop.time())
+        permitted = await self._permitted(TenantId(message.key.tenant))
+        key = message.key._replace(permitted=permitted) if permitted else message.key
+        connection = connections.take(key, loop.time())
         if connection is None:
-            connection = await connections.open(message.key, message.origin)
+            connection = await connections.open(key, message.origin)
         waiter = loop.create_future()
         try:
             answer = connection.ask(
@@ -257,6 +265,13 @@ class Upstream:
             connection.abort()
             raise
         return answer
+
+    async def _permitted(self, tenant: TenantId) -> AllowList:
+        """The tenant's own allow-list as of now; read for each attempt, because entries may have been withdrawn."""
+        if self._allow_lists is None or not tenant:
+            return NOTHING
+        known = self._allow_lists.current(tenant)
+        return await self._allow_lists.read(tenant) if known is None else known
 
     async def _read(self, answer: Answer, watch: Watch, limit: int) -> tuple[bytes, str | None]:
         """The body, and what is missing of it where it is a stream of events that goes on."""

@@ -13,6 +13,7 @@ from tests.behaviour.replicas.conftest import Acme
 from tests.support.documents import many, pets
 from tests.support.gateway import ACCEPT
 from tests.support.replicas import Mode, Replica, Replicas, tool_names, until
+from tests.support.upstream import recording_upstream
 
 PETS = ["create_pet", "delete_pet", "get_pet", "list_pets"]
 TOLD_S = 5
@@ -196,6 +197,45 @@ async def test_b_finds_out_what_nobody_told_it(acme: Acme, slugs: Iterator[str])
                 group.start_soon(partial(_denies, client, within=FOUND_OUT_S))
             group.start_soon(partial(_refuses, acme, revoked, within=FOUND_OUT_S))
             group.start_soon(partial(_refuses, acme, orphan, slug=other, within=FOUND_OUT_S))
+
+
+async def _permit(acme: Acme, *entries: str) -> None:
+    answer = await acme.replicas.a.gateway.admin.put(f"/tenants/{acme.slug}/egress", json={"allow": entries})
+    answer.raise_for_status()
+
+
+async def _arrives(acme: Acme, replica: Replica) -> bool:
+    """Whether a call of the tenant reaches its private upstream through this replica."""
+    answer = await replica.gateway.rpc(acme.slug, acme.key, "tools/call", {"name": "op_0000"})
+    return "upstream.egress_denied" not in answer.text
+
+
+@pytest.mark.parametrize(("way", "within"), [(_told, TOLD_S), (_cut_off, TOLD_S), (_lost, FOUND_OUT_S)])
+async def test_a_private_upstream_permitted_and_withdrawn_at_a_is_so_at_b(acme: Acme, way: Way, within: float) -> None:
+    """Ours: a permission holds on every replica and ends there, for idle connections too (ISO-5)."""
+    a, b = acme.replicas.all
+
+    async def becomes(is_open: bool) -> None:
+        async def has_become() -> bool:
+            return await _arrives(acme, b) is is_open
+
+        await until(has_become, seconds=within)
+
+    async with recording_upstream() as private:
+        await a.gateway.import_document(acme.slug, many(private.url, 1), name="private")
+        assert not await _arrives(acme, a)
+        assert not await _arrives(acme, b)
+        with way(acme):
+            await _permit(acme, private.authority)
+        await becomes(True)
+        assert await _arrives(acme, a)
+        with way(acme):
+            await _permit(acme)
+        await becomes(False)
+        seen = len(private.seen)
+        for replica in acme.replicas.all * 3:
+            assert not await _arrives(acme, replica)
+        assert len(private.seen) == seen
 
 
 async def test_changes_at_both_replicas_at_once_end_in_one_list(acme: Acme) -> None:
