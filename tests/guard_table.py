@@ -37,6 +37,8 @@ MODERN = "tests/behaviour/sessions/test_modern.py"
 MIRRORED = "tests/behaviour/protocol/test_mirrored_arguments.py"
 SUBSCRIPTIONS = "tests/behaviour/sessions/test_subscriptions.py"
 SUBSCRIBERS = "tests/integration/bus/test_subscribers.py"
+PERMISSIONS = "tests/attacks/test_egress_permissions.py"
+OUTBOUND_PERMISSIONS = "tests/attacks/outbound/test_outbound_permissions.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
 
@@ -1009,7 +1011,7 @@ THE_WAY_OUT = (
         "egress-at-the-dial",
         "IP literals, which no resolver is asked for, are judged when the socket is made",
         "gateway/upstream/guard.py",
-        "if not vetted and not self.may_dial(address, port):",
+        "if not vetted and not self.may_dial(address, port, permitted):",
         "if False:",
         (f"{OUTBOUND_ATTACKS}::test_no_spelling_reaches_an_inner_address",),
     ),
@@ -1648,6 +1650,74 @@ UPSTREAM_CONNECTIONS = (
     ),
 )
 
+EGRESS_OF_TENANTS = (
+    Guard(
+        "egress-operator-only",
+        "a tenant permits itself no private upstream",
+        "gateway/admin/egress.py",
+        "scopes=OPERATOR_ONLY",
+        "scopes=ADMIN",
+        (f"{ADMIN_ATTACKS}::test_tenants_are_the_operators",),
+    ),
+    Guard(
+        "egress-own-list",
+        "a private upstream is reached with the list of the request's own tenant only",
+        "gateway/catalog/egress.py",
+        "return None if snapshot is None else snapshot.egress",
+        "return frozenset().union(*(e.snapshot.egress for e in self.snapshots._entries.values() if e.snapshot))",
+        (f"{PERMISSIONS}::test_no_way_out_leads_to_the_upstream_of_another_tenant",),
+    ),
+    Guard(
+        "egress-tenant-of-each-request",
+        "a request on its way out names its tenant, whose permissions it has",
+        "gateway/work/watches.py",
+        "self.catalog.upstream.ask(request, tenant=look.tenant, limit_bytes=LARGEST)",
+        "self.catalog.upstream.ask(request, limit_bytes=LARGEST)",
+        ("tests/unit/upstream/test_allow_list.py::test_every_request_names_its_tenant",),
+    ),
+    Guard(
+        "egress-exact-port",
+        "a permission is for one port of a name",
+        "gateway/upstream/guard.py",
+        "if named in self._global or named in permitted:",
+        "if named in self._global or named[0] in {name for name, _ in permitted}:",
+        (f"{OUTBOUND_PERMISSIONS}::test_another_port_is_another_upstream",),
+    ),
+    Guard(
+        "egress-exact-port-of-an-address",
+        "a permission is for one port of an address",
+        "gateway/upstream/guard.py",
+        "if (parsed, port) in self._global or (parsed, port) in permitted:",
+        "if (parsed, port) in self._global or parsed in {host for host, _ in permitted}:",
+        (f"{OUTBOUND_PERMISSIONS}::test_another_port_is_another_upstream",),
+    ),
+    Guard(
+        "egress-withdrawn-connections",
+        "an idle connection that was opened under a withdrawn permission serves no more",
+        "gateway/upstream/origins.py",
+        "    permitted: AllowList = NOTHING\n",
+        "    permitted: AllowList = NOTHING\n    __eq__ = lambda one, other: tuple(one)[:3] == tuple(other)[:3]\n"
+        "    __hash__ = lambda one: hash(tuple(one)[:3])\n",
+        (f"{OUTBOUND_PERMISSIONS}::test_a_withdrawn_permission_ends_kept_connections",),
+    ),
+    Guard(
+        "egress-outdated-list",
+        "a list that is known to be outdated permits nothing while the newest cannot be read",
+        "gateway/catalog/egress.py",
+        "return snapshot.egress if snapshot.revision >= self.snapshots.newest(tenant) else NOTHING",
+        "return snapshot.egress",
+        ("tests/integration/catalog/test_egress.py::test_an_outdated_list_permits_nothing_while_the_database_is_away",),
+    ),
+    Guard(
+        "egress-exact-entries",
+        "an entry is one host and one port, never a spelling that a resolver reads as another address",
+        "gateway/upstream/allow_list.py",
+        " or not _NAME.fullmatch(name) or _looks_numeric(name):",
+        ":",
+        ("tests/integration/catalog/test_egress.py::test_an_entry_that_is_not_exact_is_refused_by_its_place",),
+    ),
+)
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -1660,4 +1730,5 @@ GUARDS = (
     *THE_WAY_OUT,
     *DOCUMENTS,
     *UPSTREAM_CONNECTIONS,
+    *EGRESS_OF_TENANTS,
 )
