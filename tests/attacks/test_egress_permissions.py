@@ -55,9 +55,8 @@ class Two:
         found = self.sources.get((slug, url))
         if found is None:
             found = self.sources[slug, url] = self.fresh()
-            secret = {"oauth": ["client", "secret"]}
-            more = {"name": found, "prefix": f"{found}_", "expose": "both", "credentials": secret}
-            await self.gateway.import_document(slug, _places(url), **more)
+            more: dict[str, Any] = {"prefix": f"{found}_", "expose": "both", "credentials": {"oauth": ["c", "secret"]}}
+            await self.gateway.import_document(slug, _places(url), name=found, **more)
         return found
 
     def fresh(self) -> str:
@@ -111,7 +110,7 @@ def _places(url: str) -> dict[str, Any]:
     variables = {"where": {"default": authority}}
     by_variable["get"]["servers"] = [{"url": f"{scheme}://{{where}}/v1", "variables": variables}]
     by_token["get"] |= {"servers": [{"url": NOBODYS}], "security": [{"oauth": []}]}
-    flows = {"clientCredentials": {"tokenUrl": f"{url}/token", "scopes": {}}}
+    flows: dict[str, Any] = {"clientCredentials": {"tokenUrl": f"{url}/token", "scopes": {}}}
     document["components"] = {"securitySchemes": {"oauth": {"type": "oauth2", "flows": flows}}}
     return document
 

@@ -190,10 +190,14 @@ async def test_the_operator_sets_the_private_upstreams_of_a_tenant(acme: Running
     empty = await acme.admin.get(place)
     stored = await acme.admin.put(place, json={"allow": entries}, headers={"if-match": empty.headers["etag"]})
     late = await acme.admin.put(place, json={"allow": []}, headers={"if-match": empty.headers["etag"]})
-    broken = [
-        await acme.admin.put(place, json=body)
-        for body in ({"allow": ["ok.internal:1", "*:80"]}, {}, {"allow": None}, {"allow": ["a:1"] * 101}, {"deny": []})
+    bodies: list[dict[str, object]] = [
+        {"allow": ["ok.internal:1", "*:80"]},
+        {},
+        {"allow": None},
+        {"allow": ["a:1"] * 101},
+        {"deny": []},
     ]
+    broken = [await acme.admin.put(place, json=body) for body in bodies]
 
     assert (empty.status_code, empty.json()) == (200, {"allow": []})
     assert (stored.status_code, stored.json()) == (200, {"allow": ["[fd00::5]:80", "billing.internal:8443"]})
