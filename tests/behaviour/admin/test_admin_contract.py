@@ -113,6 +113,9 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     tag = current.headers["etag"]
     assert (await walk.ask("PUT", "/tenants/acme/policy", 200, json=policy, headers={"if-match": tag})).json() == policy
     await walk.ask("PUT", "/tenants/acme/policy", 412, json=policy, headers={"if-match": tag})
+    allowed = (await walk.ask("GET", "/tenants/acme/egress", 200)).json()
+    assert (await walk.ask("PUT", "/tenants/acme/egress", 200, json=allowed)).json() == allowed
+    await walk.ask("PUT", "/tenants/acme/egress", 400, json={"allow": ["*:80"]})
     refused = await walk.ask("PUT", "/tenants/acme/policy", 422, json={"moderate": "approve"})
     assert refused.json()["errors"][0]["pointer"] == "/moderate"
     await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
