@@ -17,7 +17,15 @@ PREFIX = "GATEWAY_"
 CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
 """Read by the command line as a client; the server ignores them."""
 
-SECRETS = ("database_url", "migration_database_url", "redis_url", "secret_keys", "operator_key", "metrics_key")
+SECRETS = (
+    "database_url",
+    "migration_database_url",
+    "redis_url",
+    "secret_keys",
+    "operator_key",
+    "metrics_key",
+    "audit_heads_token",
+)
 """Settings that may also stand in a file, named by the variable with `_FILE` behind its name."""
 
 FILE_SUFFIX = "_FILE"
@@ -56,6 +64,12 @@ class Settings(BaseSettings):
         (), description="Addresses and networks whose `X-Forwarded-For` is believed, comma-separated."
     )
     egress_allow: _Names = Field((), description="Private `host:port` upstreams that may be dialled, comma-separated.")
+    audit_heads: _Names = Field(
+        (),
+        description="Where else heads of the audit trails are kept: absolute path of a file that is appended to, or "
+        "https URL; comma-separated.",
+    )
+    audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
     extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
     extra_prompts: _Names = Field((), description="Prompts, likewise.")
@@ -78,6 +92,7 @@ class Settings(BaseSettings):
     @field_validator(
         "allowed_hosts",
         "allowed_origins",
+        "audit_heads",
         "egress_allow",
         "secret_keys",
         "trusted_proxies",
@@ -101,7 +116,7 @@ class Settings(BaseSettings):
             ipaddress.ip_network(network, strict=False)
         return value
 
-    @field_validator("operator_key", "metrics_key")
+    @field_validator("operator_key", "metrics_key", "audit_heads_token")
     @classmethod
     def check_key(cls, value: SecretStr | None) -> SecretStr | None:
         """Long enough not to be guessed."""
