@@ -116,7 +116,18 @@ class Settings(BaseSettings):
             ipaddress.ip_network(network, strict=False)
         return value
 
-    @field_validator("operator_key", "metrics_key", "audit_heads_token")
+    @field_validator("audit_heads")
+    @classmethod
+    def check_audit_heads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Each an absolute path, or an https URL without a user."""
+        for place in value:
+            parts = urlsplit(place)
+            is_url = parts.scheme == "https" and bool(parts.hostname) and parts.username is None
+            if not is_url and not place.startswith("/"):
+                raise ValueError("each must be an absolute path or an https URL without user and password")
+        return value
+
+    @field_validator("operator_key", "metrics_key")
     @classmethod
     def check_key(cls, value: SecretStr | None) -> SecretStr | None:
         """Long enough not to be guessed."""
