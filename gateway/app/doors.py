@@ -49,13 +49,14 @@ class Doors:
         return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
 
     async def check(self) -> None:
-        """Refuse to go on without a database and a Redis that can be used.
+        """Refuse to go on without a database and a Redis that can be used; learn what Redis may hold unsealed.
 
         Raises:
             DatabaseUnavailable, RedisUnavailable: one of them cannot.
         """
         await self.store.check()
         await self.bus.check()
+        self.bus.accept_unsealed(await self.store.unsealed_until())
 
 
 def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url: str) -> Doors:
