@@ -10,7 +10,7 @@ from gateway.store.audit_anchors import ANCHOR_PURPOSE
 from gateway.store.audit_chain import Link
 from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import Signature
-from gateway.store.audit_outside import compare_heads
+from gateway.store.audit_outside import Found, compare_heads
 from gateway.store.engine import Db
 
 _AT_ONCE = 500
@@ -40,7 +40,7 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
         LimitExceeded: too many trails are being verified.
     """
     async with catalog.verifying.place(tenant):
-        outside = [] if catalog.heads is None else await catalog.heads.read(tenant)
+        outside: Sequence[Found] = () if catalog.heads is None else await catalog.heads.read(tenant)
         wanted = {trail.number for found in outside for trail in found.heads}
         async with catalog.store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)

@@ -124,7 +124,8 @@ async def links(tenant: TenantId, db: AsyncSession, *, after: Link | None, limit
     if after is not None:
         query = query.where(tuple_(*in_order) > (after.row.writer, after.row.seq, after.row.id))
     rows = await db.execute(query.order_by(*in_order).limit(limit))
-    return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in rows]
+    found = [tuple(row) for row in rows]
+    return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in found]
 
 
 _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")

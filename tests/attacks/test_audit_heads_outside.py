@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting
 from gateway.settings import load_settings
 from gateway.store.audit_anchors import TrailHead
-from gateway.store.audit_outside import HEADS_PURPOSE, Found, compare_heads, open_head, seal_head
+from gateway.store.audit_outside import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head
 from gateway.store.heads_file import FileHeads
 from gateway.store.sealing import Sealer
 from gateway.upstream.heads_endpoint import EndpointHeads
@@ -49,7 +50,8 @@ async def world(
 ) -> AsyncGenerator[TrailWorld]:
     """A trail with heads in Redis, in a file and at an endpoint; `saved` has its state after the first signature."""
     async with Upstream(egress_allow=[endpoint.authority]) as upstream:
-        stores = [FileHeads(tmp_path / "heads.jsonl"), EndpointHeads(upstream, endpoint.url, token="let-me")]
+        sent = EndpointHeads(upstream, endpoint.url, token="let-me")
+        stores: list[HeadStore] = [FileHeads(tmp_path / "heads.jsonl"), sent]
         async with trail_world(database, redis_url, stores=stores) as made:
             await _write(made)
             await made.edit("create schema saved", *(f"create table saved.{name} as table {name}" for name in _SAVED))
@@ -78,8 +80,7 @@ async def test_an_older_state_is_found_by_each_store_alone(
 ) -> None:
     """Ours: a database that was put back lacks what any one store has, also after new activity (SAF-4)."""
     endpoint.body = _answered(endpoint)
-    stores = dict(zip(("redis", "file", "endpoint"), world.outside, strict=True))
-    alone = replace(world, outside=[stores[kept]])
+    alone = replace(world, outside=[world.outside[("redis", "file", "endpoint").index(kept)]])
     await world.edit(*_ROLLED_BACK)
 
     before = await alone.verify()
@@ -159,7 +160,7 @@ async def test_stores_that_are_away_hold_nothing_up(
     """Ours: signing goes on, failures are counted, and what was not delivered comes later (SAF-4, SRV-4)."""
     folder = tmp_path / "later"
     async with Upstream(egress_allow=[endpoint.authority]) as upstream, trail_world(database, redis_url) as world:
-        stores = [FileHeads(folder / "heads.jsonl"), EndpointHeads(upstream, endpoint.url)]
+        stores: list[HeadStore] = [FileHeads(folder / "heads.jsonl"), EndpointHeads(upstream, endpoint.url)]
         away = replace(world, outside=stores)
         endpoint.status = 503
         async with away.replica() as replica:
@@ -260,6 +261,8 @@ async def test_the_gateway_writes_heads_where_its_settings_say(
 ) -> None:
     """Ours: the file, the answer of verify and the metric, through the whole application (SAF-4, ADM-1)."""
     file = tmp_path / "heads.jsonl"
+    shown: dict[str, Any] = {}
+    metrics = ""
     for _ in range(2):
         async with running_gateway(database.app_url, redis_url, audit_heads=(str(file),)) as gateway:
             if not file.exists():

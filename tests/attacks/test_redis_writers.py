@@ -128,7 +128,8 @@ async def stored(redis_url: str) -> AsyncGenerator[Stored]:
             await backing.sessions.create(record, cap=10)
             keys.append(backing.sessions.keys(tenant, record.id))
             records[record.id] = record
-        made = Stored(bus, backing, intruder, *keys, records, uris)
+        mine, colleague, stranger = keys
+        made = Stored(bus, backing, intruder, mine, colleague, stranger, records, uris)
         for each in keys:
             await _use_session(made, each)
         for tenant in (ACME, GLOBEX):
