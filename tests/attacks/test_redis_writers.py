@@ -377,7 +377,8 @@ async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> Non
 async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
     """Ours: an update is sealed for sessions of its own tenant only, whatever the set of subscribers says (TEN-5)."""
     subscribers = await stored.named(f"gw:t:{ACME}:subscribers:*")
-    planted = (f"{stored.stranger.session}", f"../{GLOBEX}:s:{stored.stranger.session}", "x:log:g", "")
+    outside = f"../{GLOBEX}:s:{stored.stranger.session}"
+    planted = (stored.stranger.session, outside, f"{stored.mine.session}:state", "x:log:g", "")
     await stored.intruder.sadd(subscribers, *planted)
     before = await stored.intruder.xlen(stored.stranger.log(STANDALONE))
 
