@@ -17,7 +17,15 @@ PREFIX = "GATEWAY_"
 CLIENT_VARIABLES = frozenset({"GATEWAY_URL", "GATEWAY_TENANT", "GATEWAY_KEY"})
 """Read by the command line as a client; the server ignores them."""
 
-SECRETS = ("database_url", "migration_database_url", "redis_url", "secret_keys", "operator_key", "metrics_key")
+SECRETS = (
+    "database_url",
+    "migration_database_url",
+    "redis_url",
+    "secret_keys",
+    "operator_key",
+    "metrics_key",
+    "audit_heads_token",
+)
 """Settings that may also stand in a file, named by the variable with `_FILE` behind its name."""
 
 FILE_SUFFIX = "_FILE"
@@ -60,6 +68,12 @@ class Settings(BaseSettings):
         description="Private `host:port` upstreams that every tenant may reach, comma-separated; "
         "for one tenant: `gateway tenant egress`.",
     )
+    audit_heads: _Names = Field(
+        (),
+        description="Where else heads of the audit trails are kept: absolute path of a file that is appended to, or "
+        "https URL; comma-separated.",
+    )
+    audit_heads_token: SecretStr | None = Field(None, description="Bearer token for the https URLs of audit heads.")
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
     extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
     extra_prompts: _Names = Field((), description="Prompts, likewise.")
@@ -82,6 +96,7 @@ class Settings(BaseSettings):
     @field_validator(
         "allowed_hosts",
         "allowed_origins",
+        "audit_heads",
         "egress_allow",
         "secret_keys",
         "trusted_proxies",
@@ -103,6 +118,17 @@ class Settings(BaseSettings):
         """Each an address or a network: a name could come to mean another address."""
         for network in value:
             ipaddress.ip_network(network, strict=False)
+        return value
+
+    @field_validator("audit_heads")
+    @classmethod
+    def check_audit_heads(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """Each an absolute path, or an https URL without a user."""
+        for place in value:
+            parts = urlsplit(place)
+            is_url = parts.scheme == "https" and bool(parts.hostname) and parts.username is None
+            if not is_url and not place.startswith("/"):
+                raise ValueError("each must be an absolute path or an https URL without user and password")
         return value
 
     @field_validator("operator_key", "metrics_key")

@@ -55,8 +55,7 @@ def build_app(
     readiness.before_closing(face.close_streams)
     follow(
         metrics,
-        bus=doors.bus,
-        audit=doors.audit,
+        doors=doors,
         snapshots=inside.snapshots,
         sessions=backing.sessions,
         readiness=readiness,

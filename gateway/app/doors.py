@@ -3,20 +3,26 @@
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from gateway.app.keys import Keys
 from gateway.app.tracing import find_traces
 from gateway.bus.bus import Bus
 from gateway.bus.overflow import Overflow
+from gateway.bus.trail_heads import RedisHeads
 from gateway.settings import Settings
+from gateway.store.audit_anchors import ANCHOR_PURPOSE
 from gateway.store.audit_moved import Moved
+from gateway.store.audit_outside import HEADS_PURPOSE, HeadStore, OutsideHeads
 from gateway.store.audit_overflow import AuditDrain
 from gateway.store.audit_signer import AuditSigner
 from gateway.store.audit_writer import AuditWriter
 from gateway.store.engine import Store
+from gateway.store.heads_file import FileHeads
 from gateway.store.sealing import Sealer
 from gateway.store.silence import Silence
 from gateway.telemetry.traces import Traces
+from gateway.upstream.heads_endpoint import EndpointHeads
 from gateway.upstream.pool import Upstream
 
 
@@ -32,6 +38,7 @@ class Doors:
     drain: AuditDrain
     moved: Moved
     signer: AuditSigner
+    heads: OutsideHeads
     traces: Traces | None = None
     """Where spans are exported."""
 
@@ -42,13 +49,14 @@ class Doors:
         return (*traces, self.store, self.bus, self.upstream, self.signer, self.audit, self.drain)
 
     async def check(self) -> None:
-        """Refuse to go on without a database and a Redis that can be used.
+        """Refuse to go on without a database and a Redis that can be used; learn what Redis may hold unsealed.
 
         Raises:
             DatabaseUnavailable, RedisUnavailable: one of them cannot.
         """
         await self.store.check()
         await self.bus.check()
+        self.bus.accept_unsealed(await self.store.unsealed_until())
 
 
 def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url: str) -> Doors:
@@ -60,14 +68,29 @@ def build_doors(settings: Settings, keys: Keys, *, database_url: str, redis_url:
     secret, *older = sealer.derive_all("audit overflow")
     overflow, silence = Overflow(bus, secret=secret, older=older), Silence()
     store, moved = Store(database_url, pool_size=settings.database_pool, silence=silence), Moved()
+    upstream = Upstream(egress_allow=settings.egress_allow, traces=traces)
+    heads = OutsideHeads(_head_stores(settings, bus, upstream), keys=sealer.derive_all(HEADS_PURPOSE))
+    signing, anchors = sealer.derive("audit heads"), sealer.derive_all(ANCHOR_PURPOSE)
     return Doors(
         store=store,
         sealer=sealer,
         bus=bus,
-        upstream=Upstream(egress_allow=settings.egress_allow, traces=traces),
+        upstream=upstream,
         audit=AuditWriter(database_url, chain_key=chain_key, overflow=overflow, silence=silence, moved=moved),
         drain=AuditDrain(database_url, overflow, chain_key=chain_key, moved=moved),
         moved=moved,
-        signer=AuditSigner(store, moved, key=sealer.derive("audit heads")),
+        signer=AuditSigner(store, moved, key=signing, anchor_keys=anchors, outside=heads),
+        heads=heads,
         traces=traces,
     )
+
+
+def _head_stores(settings: Settings, bus: Bus, upstream: Upstream) -> Sequence[HeadStore]:
+    """Redis, and what the operator has named: files and https URLs."""
+    secret = settings.audit_heads_token
+    token = None if secret is None else secret.get_secret_value()
+    named: list[HeadStore] = [
+        FileHeads(Path(place)) if place.startswith("/") else EndpointHeads(upstream, place, token=token)
+        for place in settings.audit_heads
+    ]
+    return [RedisHeads(bus), *named]

@@ -41,6 +41,7 @@ def build_catalog(doors: Doors, events: Events, code: CodeCatalog) -> Catalog:
         digest=partial(digest_key, pepper=sealer.derive("pepper")),
         chain_key=sealer.derive("audit"),
         cursor_key=sealer.derive("admin cursors"),
+        heads=doors.heads,
         code=code,
     )
 

@@ -2,11 +2,10 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from gateway.app.doors import Doors
 from gateway.app.readiness import Readiness
-from gateway.bus.bus import Bus
 from gateway.bus.sessions import Sessions
 from gateway.catalog.snapshots import Snapshots
-from gateway.store.audit_writer import AuditWriter
 from gateway.telemetry.metrics import Metrics
 
 
@@ -15,10 +14,9 @@ def make_metrics() -> Metrics:
     return Metrics(version=_version())
 
 
-def follow(
-    metrics: Metrics, *, bus: Bus, audit: AuditWriter, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
-) -> None:
+def follow(metrics: Metrics, *, doors: Doors, snapshots: Snapshots, sessions: Sessions, readiness: Readiness) -> None:
     """Read from the parts what they keep for themselves."""
+    bus, audit = doors.bus, doors.audit
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)
     metrics.event_lag.follow(lambda: bus.lag_s)
@@ -28,6 +26,7 @@ def follow(
     metrics.audit_entries.follow(lambda: audit.written)
     metrics.audit_failures.follow(lambda: audit.failed)
     metrics.audit_overflow.follow(lambda: audit.kept_waiting)
+    metrics.audit_heads_failures.follow(lambda: {(store,): count for store, count in doors.heads.failures.items()})
 
 
 def _version() -> str:

@@ -55,6 +55,7 @@ class Bus:
         self._is_live = False
         self._heard_at = 0.0
         self._beaten_at = 0.0
+        self._unsealed_until = 0.0
         self.lag_s: float | None = None
         """How long the last word to ourselves was under way; None before there was one."""
 
@@ -116,6 +117,15 @@ class Bus:
         await self._client.ping()
         if not self._is_live:
             raise RedisUnavailable("events of other replicas do not arrive", retry_after_s=1.0)
+
+    @property
+    def accepts_unsealed(self) -> bool:
+        """Whether state without a MAC may be from a replica of the release before, which sealed less."""
+        return time.time() < self._unsealed_until
+
+    def accept_unsealed(self, until: float) -> None:
+        """Believe state without a MAC until then, in seconds since 1970; a wrong MAC is refused at any time."""
+        self._unsealed_until = until
 
     def derive_all(self, purpose: str) -> Sequence[bytes]:
         """Keys for one purpose, the same at all replicas: the first makes, all of them are believed."""

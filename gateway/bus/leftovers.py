@@ -1,7 +1,7 @@
 """Where whole results wait whose tool result was cut: in Redis for ten minutes, each readable by its caller alone.
 
-The key of a result holds its tenant and its subject, so that the link of anybody else leads nowhere. What one tenant
-keeps is bounded: the oldest goes first.
+The key of a result holds its tenant and its subject, so that the link of anybody else leads nowhere. A MAC over key,
+type and body shows that a replica kept it there. What one tenant keeps is bounded: the oldest goes first.
 """
 
 import hashlib
@@ -9,8 +9,13 @@ import re
 import secrets
 from dataclasses import dataclass, field
 
+import structlog
+
 from gateway.bus.bus import Bus
+from gateway.bus.seals import RESULTS, PlaceSeal
 from gateway.domain.identifiers import TenantId
+
+log = structlog.get_logger(__name__)
 
 SCHEME = "gateway+result"
 LIFE_S = 600
@@ -21,7 +26,8 @@ MOST_OF_TENANT = 64 * 1024 * 1024
 _URI = re.compile(rf"{re.escape(SCHEME)}://([A-Za-z0-9_-]{{32}})")
 _ID_BYTES = 24
 
-# KEYS: result, results of the tenant by their end, their sizes. ARGV: type, body, size, life in ms, most of the tenant.
+# KEYS: result, results of the tenant by their end, their sizes. ARGV: type, body, size, life in ms, most of the tenant,
+# the MAC.
 _KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -39,7 +45,7 @@ while used > tonumber(ARGV[5]) do
   used = used - (redis.call('HGET', KEYS[3], oldest) or 0)
   forget(oldest)
 end
-redis.call('HSET', KEYS[1], 'type', ARGV[1], 'body', ARGV[2])
+redis.call('HSET', KEYS[1], 'type', ARGV[1], 'body', ARGV[2], 'mac', ARGV[6])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4] * 1000), KEYS[1])
 redis.call('HSET', KEYS[3], KEYS[1], ARGV[3])
@@ -47,7 +53,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[4])
 redis.call('PEXPIRE', KEYS[3], ARGV[4])
 return 1
 """
-_READ = "return redis.call('HMGET', KEYS[1], 'type', 'body')"
+_READ = "return redis.call('HMGET', KEYS[1], 'type', 'body', 'mac')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class Leftovers:
         self._most = most_of_tenant
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
+        self._seal = PlaceSeal(bus, RESULTS)
         self._keep = bus.script(_KEEP)
         self._read = bus.script(_READ)
 
@@ -82,7 +89,8 @@ class Leftovers:
         name = secrets.token_urlsafe(_ID_BYTES)
         of_tenant = f"{self._namespace}:t:{tenant}:leftovers"
         keys = (self._key(tenant, subject, name), f"{of_tenant}:ends", f"{of_tenant}:sizes")
-        await self._keep(keys, content_type, body, len(body), self._life_ms, self._most)
+        mac = self._seal.make(keys[0], content_type.encode(), body)
+        await self._keep(keys, content_type, body, len(body), self._life_ms, self._most, mac)
         return f"{SCHEME}://{name}"
 
     async def read(self, tenant: TenantId, subject: str, uri: str) -> Leftover | None:
@@ -94,8 +102,12 @@ class Leftovers:
         found = _URI.fullmatch(uri)
         if found is None:
             return None
-        content_type, body = await self._read((self._key(tenant, subject, found[1]),))
-        if body is None:
+        key = self._key(tenant, subject, found[1])
+        content_type, body, mac = await self._read((key,))
+        if content_type is None or body is None:
+            return None
+        if not self._seal.holds(key, content_type, body, mac=mac):
+            log.error("kept_result_refused", tenant_id=tenant)
             return None
         return Leftover(content_type=content_type.decode("utf-8", "replace"), body=body)
 

@@ -34,4 +34,4 @@ class Preferences:
     async def level(self, keys: SessionKeys) -> str | None:
         """The level that was set last; None when none was."""
         found: bytes | None = await self._get((keys.state,))
-        return None if found is None else found.decode()
+        return None if found is None else found.decode("utf-8", "replace")

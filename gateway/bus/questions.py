@@ -7,20 +7,26 @@ ids, or guesses them, answers nothing. A ping of ours is a question too, but one
 from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
+import structlog
+
 from gateway.bus.bus import Bus
+from gateway.bus.seals import ANSWERS, PlaceSeal
 from gateway.bus.session_keys import SessionKeys
 
-# KEYS: record, state, channel. ARGV: question, answer. Answers 1 when it was taken.
+log = structlog.get_logger(__name__)
+
+# KEYS: record, state, channel. ARGV: question, answer, its MAC. Answers 1 when it was taken.
 _ANSWER = """
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HGET', KEYS[2], 'q:' .. ARGV[1]) ~= '' then return 0 end
-redis.call('HSET', KEYS[2], 'q:' .. ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[2], 'q:' .. ARGV[1], ARGV[2], 'a:' .. ARGV[1], ARGV[3])
 redis.pcall('PUBLISH', KEYS[3], '')
 return 1
 """
 
-_LOOK = "return redis.call('HGET', KEYS[1], 'q:' .. ARGV[1])"
+# KEYS: state. ARGV: question. Answers the answer and its MAC.
+_LOOK = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
-_CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1])"
+_CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
 
 # KEYS: record, state. ARGV: the ping before or '', the one that takes its place, '1' to wait for other questions first.
 # Answers what became of the one before; while another question is open, and at the end of the session, nothing is done.
@@ -34,7 +40,7 @@ if ARGV[3] == '1' then
   end
 end
 local said = redis.call('HGET', KEYS[2], before) or ''
-redis.call('HDEL', KEYS[2], before)
+redis.call('HDEL', KEYS[2], before, 'a:' .. ARGV[1])
 redis.call('HSET', KEYS[2], name, '')
 return said == '' and 'unanswered' or 'answered'
 """
@@ -47,6 +53,7 @@ class Questions:
     """The open questions of all sessions; one is opened together with its message (`Logs.append`)."""
 
     def __init__(self, bus: Bus) -> None:
+        self._seal = PlaceSeal(bus, ANSWERS)
         self._answer = bus.script(_ANSWER)
         self._look = bus.script(_LOOK)
         self._close = bus.script(_CLOSE)
@@ -58,13 +65,21 @@ class Questions:
         Raises:
             RedisUnavailable: it may or may not have been taken.
         """
-        taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer)
+        mac = self._seal.make(keys.state, question.encode(), answer)
+        taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
         return bool(taken)
 
     async def look(self, keys: SessionKeys, question: str) -> bytes | None:
-        """The answer; empty while there is none, None when the question or its session is gone."""
-        found: bytes | None = await self._look((keys.state,), question)
-        return found
+        """The answer; empty while there is none, None when the question or its session is gone.
+
+        An answer that no replica took for this question of this session is none: the question is given up.
+        """
+        answer: bytes | None
+        answer, mac = await self._look((keys.state,), question)
+        if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):
+            log.error("answer_refused", tenant_id=keys.tenant, session=keys.session[:8])
+            return None
+        return answer
 
     async def close(self, keys: SessionKeys, question: str) -> None:
         """Wait for an answer no longer."""

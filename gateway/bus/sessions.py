@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from gateway.bus.bus import Bus
+from gateway.bus.seals import SESSIONS, PlaceSeal
 from gateway.bus.session_keys import (
     STANDALONE,
     SessionKeys,
@@ -34,6 +35,8 @@ _RENEW_S = 2.0
 _MAX_LEASES = 20_000
 _SPARE = 8
 _MAX_RECORD_BYTES = 64 * 1024
+_SEAL = b',"seal":"'
+_SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{32})"\}', re.DOTALL)
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
 
 # KEYS: record, sessions of the tenant by when they were last seen, the same of the subject, state.
@@ -114,6 +117,11 @@ def share_of(cap: int) -> int:
     return cap - cap // 10
 
 
+def is_session_id(name: bytes) -> bool:
+    """Whether a name that Redis gave has the form of a session's id, so that it cannot reach into another place."""
+    return _ID.fullmatch(name.decode("utf-8", "replace")) is not None
+
+
 def new_session_id() -> str:
     """A session id nobody can guess: 32 random bytes, safe in a header."""
     return secrets.token_urlsafe(32)
@@ -140,6 +148,7 @@ class Sessions:
         self._replace = bus.script(_REPLACE)
         self._remove = bus.script(_REMOVE)
         self._list = bus.script(_LIST)
+        self._seal = PlaceSeal(bus, SESSIONS)
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0
@@ -171,8 +180,8 @@ class Sessions:
             LimitExceeded: the tenant, or the subject, has as many live sessions as it may have.
             DocumentTooLarge: what the client says of itself does not fit into a session.
         """
-        encoded = _encode(record)
         keys = self.keys(record.tenant, record.id)
+        encoded = self._sealed(record)
         namespace = self._bus.namespace
         of = sessions_of_subject(namespace, record.tenant, record.subject)
         names = (keys.record, sessions_of(namespace, record.tenant), of, keys.state)
@@ -187,7 +196,7 @@ class Sessions:
         """Keep a session as it is now; False when it has ended."""
         self._drop(record.tenant, record.id)
         keys = self.keys(record.tenant, record.id)
-        return await self._replace([keys.record], _encode(record), self._idle_ms) is not None
+        return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
 
     async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
         """The session, whose idle time begins anew; None when the tenant has none of that id.
@@ -231,7 +240,7 @@ class Sessions:
         namespace = self._bus.namespace
         of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
         found: list[bytes] = await self._list([of])
-        return [session.decode() for session in found]
+        return [session.decode("utf-8", "replace") for session in found]
 
     async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
         if not _ID.fullmatch(session):
@@ -255,14 +264,22 @@ class Sessions:
             lease.is_renewing = False
 
     def _decode(self, tenant: TenantId, session: str, raw: bytes) -> SessionRecord | None:
+        text, mac = _unseal(raw)
         try:
-            record = self._decoder.decode(raw)
+            is_ours = self._seal.holds(self.keys(tenant, session).record, text, mac=mac)
+            record = self._decoder.decode(text) if is_ours else None
         except msgspec.MsgspecError:
             record = None
         if record is None or record.tenant != tenant or record.id != session:
             log.error("session_refused", tenant=tenant)
             return None
         return record
+
+    def _sealed(self, record: SessionRecord) -> bytes:
+        """The record with its MAC as a last member, which older replicas read over."""
+        encoded = _encode(record)
+        mac = self._seal.make(self.keys(record.tenant, record.id).record, encoded)
+        return encoded[:-1] + _SEAL + mac.hex().encode() + b'"}'
 
     def _named(self, tenant: TenantId, session: str) -> tuple[str, ...]:
         keys = self.keys(tenant, session)
@@ -311,3 +328,11 @@ def _encode(record: SessionRecord) -> bytes:
     if len(encoded) > _MAX_RECORD_BYTES:
         raise DocumentTooLarge(f"the initialize parameters exceed {_MAX_RECORD_BYTES} bytes")
     return encoded
+
+
+def _unseal(raw: bytes) -> tuple[bytes, bytes | None]:
+    """The record as it was sealed, and its MAC; None where it has none."""
+    found = _SEALED.fullmatch(raw)
+    if found is None:
+        return raw, None
+    return found[1] + b"}", bytes.fromhex(found[2].decode())

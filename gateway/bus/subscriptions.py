@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from gateway.bus.bus import Bus
 from gateway.bus.seals import UPDATE, Seal
 from gateway.bus.session_keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
-from gateway.bus.sessions import Sessions
+from gateway.bus.sessions import Sessions, is_session_id
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, NotFound
 
@@ -154,7 +154,7 @@ class Subscriptions:
             RedisUnavailable: not all of them may know.
         """
         of = self._key(tenant, uri)
-        found: list[bytes] = await self._subscribers((of,))
+        found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
         prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
         told = 0
         for place in range(0, len(found), _BATCH):

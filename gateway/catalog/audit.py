@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from gateway.catalog.catalog import Catalog
-from gateway.domain.audit import AuditEntry, AuditFilter, Chain
+from gateway.domain.audit import AuditEntry, AuditFilter, Trail
 from gateway.domain.identifiers import TenantId
-from gateway.store import audit, audit_heads, tenants
+from gateway.store import audit, audit_anchors, audit_heads, tenants
+from gateway.store.audit_anchors import ANCHOR_PURPOSE
 from gateway.store.audit_chain import Link
-from gateway.store.audit_check import TrailCheck
+from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import Signature
+from gateway.store.audit_outside import Found, compare_heads
 from gateway.store.engine import Db
 
 _AT_ONCE = 500
@@ -28,23 +30,33 @@ def position_of(entry: AuditEntry) -> str:
     return entry.id
 
 
-async def verify_trail(tenant: TenantId, catalog: Catalog) -> Sequence[Chain]:
-    """The chains of the tenant's trail, each with the first fault that was found.
+async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
+    """The chains of the tenant's trail with their first faults, its anchor, and what the stores outside have of it.
 
-    What is written meanwhile is verified too. The signatures are of one moment, and read first: what they speak of is
-    there when the entries are read.
+    The stores are read first, then the signatures, of one moment: what either names is in the database by the time
+    that the entries are read. What is written meanwhile is verified too.
 
     Raises:
         LimitExceeded: too many trails are being verified.
     """
     async with catalog.verifying.place(tenant):
-        sealer = catalog.sealer
-        check = TrailCheck(sealer.derive_all("audit"), signing_keys=sealer.derive_all("audit heads"))
+        outside: Sequence[Found] = () if catalog.heads is None else await catalog.heads.read(tenant)
+        wanted = {trail.number for found in outside for trail in found.heads}
         async with catalog.store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)
+            anchor = await audit_anchors.find(tenant, db)
+            references = await audit_anchors.references(tenant, db)
+            check = TrailCheck(_keys(catalog), references=references, wanted=wanted)
             await _follow_signatures(tenant, db, check)
         await _follow_entries(tenant, catalog, check)
-        return check.chains(revision)
+        found_anchor = check.anchor(anchor)
+        compared = [compare_heads(found, check.signed, check.last_signature) for found in outside]
+        return Trail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
+
+
+def _keys(catalog: Catalog) -> TrailKeys:
+    derive = catalog.sealer.derive_all
+    return TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
 
 
 async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> None:

@@ -19,6 +19,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller
 from gateway.errors import RedisUnavailable
 from gateway.store import audit, tenants
+from gateway.store.audit_outside import OutsideHeads
 from gateway.store.engine import Db, Store
 from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
@@ -54,6 +55,8 @@ class Catalog:
     workers: Workers = field(default_factory=Workers)
     verifying: Turns = field(default_factory=lambda: Turns(Bounds()))
     """Who may verify an audit trail, which takes long when the trail is."""
+    heads: OutsideHeads | None = None
+    """Where heads of audit trails are kept outside the database."""
     code: CodeCatalog | None = None
     """What code adds to tenants' catalogs."""
 

@@ -42,8 +42,8 @@ def list_entries(desk: Desk, limit: int) -> None:
 def verify_audit(desk: Desk, earlier: Path | None) -> None:
     """Verify that no entry was changed, put in or taken out; the exit code is 1 when one was.
 
-    What was written in the last minute before a replica ended without a word, or is gone together with all that came
-    after it, can be missed only against an earlier result: keep one outside the database, and give it with --since.
+    Heads of the trail that are kept outside the database (in Redis, and where GATEWAY_AUDIT_HEADS says) are compared; a
+    store that is empty or away is named and is no fault. An earlier result given with --since is compared, too.
     """
     found = desk.admin.get(desk.tenant_path("audit", "verify"))
     if earlier is not None:
@@ -72,7 +72,8 @@ def _with_earlier(found: JsonObject, earlier: Mapping[str, JsonObject]) -> JsonO
         for writer in earlier.keys() - {text_at(chain, "writer") for chain in writers}
     ]
     compared = [_compare(chain, earlier.get(text_at(chain, "writer"))) for chain in [*writers, *absent]]
-    return {**found, "ok": all(chain.get("ok") is True for chain in compared), "writers": compared}
+    is_whole = found.get("ok") is True and all(chain.get("ok") is True for chain in compared)
+    return {**found, "ok": is_whole, "writers": compared}
 
 
 def _compare(chain: JsonObject, before: JsonObject | None) -> JsonObject:
@@ -94,10 +95,46 @@ def _render_verified(found: JsonObject) -> str:
     bad = [chain for chain in chains if chain.get("ok") is not True]
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
     said = f"{number_at(found, 'entries')} entries of {len(writers)} writers"
+    is_whole = found.get("ok") is True
+    lines = [f"ok: {said}, each follows from the one before" if is_whole else f"NOT ok: {said}"]
+    lines += [_render_anchor(as_object(found.get("anchor")) or {})]
+    lines += [_render_store(store) for store in as_objects(found.get("stores") or [])]
     if not bad:
-        return f"ok: {said}, each follows from the one before"
-    rows = [_row(chain) for chain in bad]
-    return f"NOT ok: {said}\n\n{render_table(('writer', 'entries', 'faults', 'first fault', 'number', 'entry'), rows)}"
+        return "\n".join(lines)
+    table = render_table(
+        ("writer", "entries", "faults", "first fault", "number", "entry"), [_row(chain) for chain in bad]
+    )
+    return "\n".join([*lines, "", table])
+
+
+_ANCHORS = {
+    "created": "the trail begins with the tenant",
+    "adopted": "the tenant is older than anchors; what was there at the first signature is trusted",
+    "pending": "none yet; the tenant is older than anchors, and its next signature makes one",
+    "missing": "FAULT: there is none, and there was one",
+    "changed": "FAULT: no secret key of this gateway has sealed it",
+    "broken": "FAULT: it stands in the place of one that was gone or forged",
+}
+_STORES = {
+    "matched": "matched, {compared} heads up to signature {number}",
+    "empty": "nothing to compare",
+    "refused": "nothing to compare; {refused} heads that no secret key of this gateway has sealed",
+    "unreachable": "unreachable, nothing compared",
+    "missing": "FAULT: the database ends before signature {number}",
+    "changed": "FAULT: the database has another signature {number}",
+}
+
+
+def _render_anchor(anchor: JsonObject) -> str:
+    state, made = text_at(anchor, "state"), text_at(anchor, "at")
+    since = f" (since {made})" if made else ""
+    return f"anchor: {state}{since}: {_ANCHORS.get(state, '')}"
+
+
+def _render_store(store: JsonObject) -> str:
+    said = _STORES.get(text_at(store, "state"), text_at(store, "state"))
+    counted = {name: number_at(store, name) for name in ("compared", "number", "refused")}
+    return f"{text_at(store, 'store')}: {said.format(**counted)}"
 
 
 def _row(chain: JsonObject) -> list[str]:

@@ -1,5 +1,6 @@
 """What was done, by whom, with what outcome."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -15,6 +16,8 @@ class AuditKind(StrEnum):
     CALL_INTENT = "call.intent"
     CALL = "call"
     CHANGE = "change"
+    BREAK = "break"
+    """A writer of changes did not find the entry that its own has to follow."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,13 +77,15 @@ class ChainFaultKind(StrEnum):
     CHANGED = "changed"
     MISSING = "missing"
     SHORTENED = "shortened"
+    BROKEN = "broken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFault:
     """A place of a chain that is not as it was written.
 
-    `number` is the entry that was changed, the first of those that are missing, or the last that should be there.
+    `number` is the entry that was changed, the first of those that are missing, the last that should be there, or the
+    entry that records a break.
     """
 
     kind: ChainFaultKind
@@ -110,3 +115,86 @@ class Chain:
     def is_of_signatures(self) -> bool:
         """Whether it is no part of the trail, but says where the trail's chains stood."""
         return self.writer.startswith(SIGNERS)
+
+
+class AnchorKind(StrEnum):
+    """How the anchor of a trail came to be."""
+
+    CREATED = "created"
+    """Together with the tenant."""
+    ADOPTED = "adopted"
+    """At the first signature of a tenant that is older than anchors: what was there then is trusted."""
+    BROKEN = "broken"
+    """In the place of one that was gone or forged."""
+
+
+class AnchorState(StrEnum):
+    """What verification found in the place of a trail's anchor."""
+
+    CREATED = "created"
+    ADOPTED = "adopted"
+    PENDING = "pending"
+    """None yet: the tenant is older than anchors and nothing was signed since."""
+    MISSING = "missing"
+    CHANGED = "changed"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """The anchor of a trail as it was found; `number` is the last signature that it names."""
+
+    state: AnchorState
+    number: int = 0
+    at: datetime | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the trail begins where it should."""
+        return self.state in {AnchorState.CREATED, AnchorState.ADOPTED, AnchorState.PENDING}
+
+
+class HeadsState(StrEnum):
+    """What the comparison with one store of heads outside the database showed."""
+
+    MATCHED = "matched"
+    EMPTY = "empty"
+    """The store has no head of the tenant: nothing to compare."""
+    REFUSED = "refused"
+    """The store has only heads that no configured secret key has sealed: nothing to compare, and a reason to look."""
+    UNREACHABLE = "unreachable"
+    MISSING = "missing"
+    """The database ends before the head of the store."""
+    CHANGED = "changed"
+    """The database has another signature of that number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadsCompared:
+    """The comparison with one store; `number` is the newest signature compared, or the first that differs."""
+
+    store: str
+    state: HeadsState
+    number: int = 0
+    compared: int = 0
+    refused: int = 0
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the store knows of something that the database does not have."""
+        return self.state in {HeadsState.MISSING, HeadsState.CHANGED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """A tenant's trail after it was verified."""
+
+    chains: Sequence[Chain]
+    anchor: Anchor
+    stores: Sequence[HeadsCompared] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was changed, put in or taken out, as far as the database and the stores show."""
+        chains_hold = all(chain.is_whole for chain in self.chains)
+        return chains_hold and self.anchor.is_whole and not any(store.is_contradicted for store in self.stores)

@@ -9,18 +9,32 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
 import orjson
-from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, tuple_
+import structlog
+from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, text, tuple_
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
-from gateway.store.audit_chain import CATALOG, START, AuditRow, Link, audit_id, link, now_us, storable
-from gateway.store.tables import audit_entries
+from gateway.store.audit_anchors import TrailHead, refer_to
+from gateway.store.audit_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
+from gateway.store.tables import audit_entries, audit_heads
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX = 9
+
+# Made once: the end of the chain of changes and the anchor, for the entry of a change.
+_ENDS = text("""
+    select last.seq, last.mac, anchor.number, anchor.head
+    from (values (1)) one
+    left join lateral (
+        select seq, mac from audit_entries where tenant_id = :tenant and writer = :writer order by seq desc limit 1
+    ) last on true
+    left join audit_anchors anchor on anchor.tenant_id = :tenant
+""")
+
+log = structlog.get_logger(__name__)
 
 
 class Change(TypedDict):
@@ -36,19 +50,36 @@ class Change(TypedDict):
 
 
 async def append_change(tenant: TenantId, db: AsyncSession, **change: Unpack[Change]) -> AuditId:
-    """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision."""
-    last = (
-        select(audit_entries.c.mac)
-        .where(audit_entries.c.tenant_id == tenant, audit_entries.c.writer == CATALOG)
-        .order_by(audit_entries.c.seq.desc())
-        .limit(1)
-    )
-    previous = (await db.execute(last)).scalar_one_or_none() or START
-    row = _row(tenant, change)
+    """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision.
+
+    A change whose predecessor is gone is preceded by an entry that records the break, in the predecessor's place.
+    """
+    ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
+    last, previous = ends.seq, START if ends.mac is None else ends.mac
+    if change["action"] != CREATION and last != change["revision"] - 1:
+        log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
+        previous = await _append(tenant, db, _break(tenant, change, last), previous, change["chain_key"])
+    reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))
+    row = _row(tenant, change)._replace(digest=reference)
+    await _append(tenant, db, row, previous, change["chain_key"])
+    return AuditId(row.id)
+
+
+async def _append(tenant: TenantId, db: AsyncSession, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
+    """Add one row; its MAC."""
+    mac = link(chain_key, previous, row)
     values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
     values["at"] = _EPOCH + row.at_us * _MICROSECOND
-    await db.execute(insert_into(audit_entries).values(**values, mac=link(change["chain_key"], previous, row)))
-    return AuditId(row.id)
+    await db.execute(insert_into(audit_entries).values(**values, mac=mac))
+    return mac
+
+
+def _break(tenant: TenantId, change: Change, last: int | None) -> AuditRow:
+    """The entry in the place of a predecessor that is gone."""
+    expected = change["revision"] - 1
+    detail = {"expected": expected, "found": last}
+    found: Change = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
+    return _row(tenant, found)._replace(kind=AuditKind.BREAK.value, principal="gateway", outcome="broken")
 
 
 async def page(
@@ -77,7 +108,7 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     if wanted.principal is not None:
         conditions.append(columns.principal == wanted.principal)
     if wanted.tool is not None:
-        conditions += [columns.target == wanted.tool, columns.kind != AuditKind.CHANGE.value]
+        conditions += [columns.target == wanted.tool, columns.writer != CATALOG]
     if wanted.since is not None:
         conditions.append(columns.at >= wanted.since)
     if wanted.until is not None:
@@ -89,11 +120,12 @@ async def links(tenant: TenantId, db: AsyncSession, *, after: Link | None, limit
     """Entries as they were chained, writer by writer, each writer's in order; those that follow `after`."""
     columns = audit_entries.c
     in_order = columns.writer, columns.seq, columns.id
-    query = select(*_AS_CHAINED, columns.mac).where(columns.tenant_id == tenant)
+    query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
     if after is not None:
         query = query.where(tuple_(*in_order) > (after.row.writer, after.row.seq, after.row.id))
     rows = await db.execute(query.order_by(*in_order).limit(limit))
-    return [Link(row=AuditRow._make(row[:-1]), mac=row[-1]) for row in rows]
+    found = [tuple(row) for row in rows]
+    return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in found]
 
 
 _CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")
@@ -103,6 +135,17 @@ _MOMENT = audit_entries.c.at
 _MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
 """The moment as it was chained, also where somebody has put one that no clock shows."""
 _AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
+
+_IS_CONTRADICTED = (
+    select(audit_heads.c.number)
+    .where(
+        audit_heads.c.tenant_id == audit_entries.c.tenant_id,
+        audit_heads.c.writer == audit_entries.c.writer,
+        audit_heads.c.seq == audit_entries.c.seq,
+        audit_heads.c.head != audit_entries.c.mac,
+    )
+    .exists()
+)
 
 
 def _row(tenant: TenantId, change: Change) -> AuditRow:
@@ -139,7 +182,7 @@ def _entry(row: RowMapping) -> AuditEntry:
         target=row["target"],
         outcome=row["outcome"],
         correlation_id=row["correlation_id"],
-        detail=_change_detail(row) if kind is AuditKind.CHANGE else _call_detail(row),
+        detail=_change_detail(row) if kind in {AuditKind.CHANGE, AuditKind.BREAK} else _call_detail(row),
     )
 
 

@@ -18,6 +18,9 @@ START = b""
 CATALOG = "catalog"
 """The writer of changes. Its chain is numbered by the tenant's revision, whose row is locked while one is added."""
 
+CREATION = "tenant.create"
+"""The action of the first entry of every tenant: the only change that follows nothing."""
+
 
 class AuditRow(NamedTuple):
     """One row but for its MAC, in the order of the table's columns."""
@@ -46,6 +49,8 @@ class Link(NamedTuple):
 
     row: AuditRow
     mac: bytes
+    is_contradicted: bool = False
+    """Whether a signature names another MAC for an entry of this number."""
 
 
 _encoder = msgspec.msgpack.Encoder()

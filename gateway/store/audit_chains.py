@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from gateway.domain.audit import CallRecord
 from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
+from gateway.store.audit_heads import End
 
 APPEND = """
 select append_audit(
@@ -40,6 +41,10 @@ class Chains:
         """The same of records that have their ids and times."""
         rows = [self._add(record, row_id, at_us) for record, row_id, at_us in entries]
         return [list(column) for column in zip(*rows, strict=True)]
+
+    def end_of(self, tenant: str) -> End:
+        """How far the tenant's chain has come, once what `columns` made is stored."""
+        return End(self.writer, *self._ends.get(tenant, (0, START)))
 
     def next_id(self, at_us: int) -> str:
         """An id that sorts behind all that were given out here before."""

@@ -1,19 +1,35 @@
-"""Whether a tenant's trail is as it was written: each entry follows from the one before, and no chain ends early.
+"""Verification of a tenant's trail: each entry follows from the one before, and no chain begins late or ends early.
 
-Whoever has the database but not the keys is found out: an entry that was changed or put in does not fit its MAC, one
-that was taken out leaves a gap in the numbers. The end of the chain of changes is known by the tenant's revision, every
-end by the signatures that were made since. What nobody has signed yet is known to whoever kept an earlier result.
+A writer of the database without the keys is found out: an entry that was changed or put in does not fit its MAC, one
+that was taken out leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and reaches
+to its revision. The signatures name the ends of all chains, the anchor and the entries of changes name the signatures,
+and the stores outside the database keep heads of the signatures.
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
-from gateway.domain.audit import SIGNERS, Chain, ChainFault, ChainFaultKind
+from gateway.domain.audit import (
+    SIGNERS,
+    Anchor,
+    AnchorKind,
+    AnchorState,
+    AuditKind,
+    Chain,
+    ChainFault,
+    ChainFaultKind,
+)
 from gateway.domain.identifiers import AuditId
-from gateway.store.audit_chain import CATALOG, START, Link, link
-from gateway.store.audit_heads import End, Signature, seal
+from gateway.store.audit_anchors import TRAIL, References, StoredAnchor, read_reference
+from gateway.store.audit_chain import CATALOG, CREATION, START, Link, link
+from gateway.store.audit_heads import Signature, seal
+
+_SIGNATURES: Final = SIGNERS + TRAIL
+_NO_REFERENCES: Final = References()
 
 
 @dataclass(slots=True)
@@ -58,14 +74,43 @@ class _Walked:
         )
 
 
-class TrailCheck:
-    """Follows the chains of one tenant: first the signatures, then the entries, each part by part, in their order."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailKeys:
+    """The keys that may have made the MACs of a trail, for each kind of row; the first makes them now."""
 
-    def __init__(self, chain_keys: Sequence[bytes], *, signing_keys: Sequence[bytes] = ()) -> None:
-        self._keys = _Keys(chain_keys)
-        self._signing_keys = _Keys(signing_keys)
+    chain: Sequence[bytes]
+    signing: Sequence[bytes] = ()
+    anchor: Sequence[bytes] = ()
+
+
+class TrailCheck:
+    """Follows the chains of one tenant: first the signatures, then the entries, each part by part, in their order.
+
+    `wanted` are the numbers of signatures that are compared with something else later: their MACs are kept in `signed`.
+    """
+
+    def __init__(
+        self,
+        keys: TrailKeys,
+        *,
+        references: References = _NO_REFERENCES,
+        wanted: Collection[int] = (),
+    ) -> None:
+        self._keys = _Keys(keys.chain)
+        self._signing_keys = _Keys(keys.signing)
+        self._anchor_keys = keys.anchor
+        self._references = references
+        self._wanted = references.numbers.union(wanted)
         self._walked: dict[str, _Walked] = {}
-        self._signed: dict[str, End] = {}
+        self._ends: dict[str, int] = {}
+        self._is_anchored = False
+        self.signed: dict[int, bytes] = {}
+
+    @property
+    def last_signature(self) -> int:
+        """The number of the newest signature of the trail."""
+        chain = self._walked.get(_SIGNATURES)
+        return 0 if chain is None else chain.last
 
     def follow_signatures(self, signatures: Iterable[Signature]) -> None:
         """Verify the next signatures, and keep what they say."""
@@ -74,31 +119,66 @@ class TrailCheck:
             chain = self._chain(SIGNERS + row.signer)
             fits = self._signing_keys.fit(one.mac, partial(seal, previous=chain.head, row=row))
             chain.step(row.number, chain.last + 1, one.mac, fits=fits)
-            known = self._signed.get(row.writer)
-            if fits and (known is None or row.seq > known.seq):
-                self._signed[row.writer] = End(row.writer, row.seq, row.head)
+            if fits and row.seq > self._ends.get(row.writer, 0):
+                self._ends[row.writer] = row.seq
+            if row.signer == TRAIL and row.number in self._wanted:
+                self.signed[row.number] = one.mac
 
     def follow(self, links: Iterable[Link]) -> None:
         """Verify the next entries."""
         for one in links:
             number, entry = one.row.seq, AuditId(one.row.id)
             chain = self._chain(one.row.writer)
-            expected = chain.last + 1 if chain.entries else self._first_number(one)
-            chain.step(number, expected, one.mac, fits=self._fits(chain.head, one), entry=entry)
-            signed = self._signed.get(one.row.writer)
-            if signed is not None and signed.seq == number and signed.head != one.mac:
+            if one.row.kind == AuditKind.BREAK:
+                chain.report(ChainFaultKind.BROKEN, number, entry)
+            elif not chain.entries and not self._may_begin(one):
+                chain.report(ChainFaultKind.MISSING, 1, entry)
+            chain.step(number, chain.last + 1, one.mac, fits=self._fits(chain.head, one), entry=entry)
+            if one.is_contradicted:
                 chain.report(ChainFaultKind.CHANGED, number, entry)
+            if one.row.writer == CATALOG:
+                self._follow_reference(one)
+
+    def anchor(self, found: StoredAnchor | None) -> Anchor:
+        """What stands in the anchor's place; to be asked for when all entries were followed, before `chains`."""
+        if found is None:
+            return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
+        row = found.row
+        if not found.is_sealed_by(self._anchor_keys):
+            return Anchor(state=AnchorState.CHANGED)
+        if self.last_signature < row.number:
+            self._chain(_SIGNATURES).report(ChainFaultKind.SHORTENED, row.number)
+        elif self.last_signature == row.number > 0 and self._chain(_SIGNATURES).head != row.head:
+            self._chain(_SIGNATURES).report(ChainFaultKind.CHANGED, row.number)
+        at = datetime.fromtimestamp(row.at_us / 1_000_000, UTC)
+        is_replaced = row.kind == AnchorKind.ADOPTED and self._is_anchored
+        state = AnchorState.BROKEN if is_replaced else AnchorState(row.kind)
+        return Anchor(state=state, number=row.number, at=at)
 
     def chains(self, revision: int | None) -> Sequence[Chain]:
         """What was found. The chain of changes reaches to `revision`, read before the first entry; None: unknown."""
-        reached = {writer: end.seq for writer, end in self._signed.items()}
-        if revision is not None:
-            reached[CATALOG] = max(revision, reached.get(CATALOG, 0))
+        reached = dict(self._ends)
+        if revision is not None:  # a tenant has at least the entry of its creation
+            reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)
         for writer, number in reached.items():
             chain = self._chain(writer)
             if chain.last < number:
                 chain.report(ChainFaultKind.SHORTENED, number)
         return [chain.closed() for _, chain in sorted(self._walked.items())]
+
+    def _follow_reference(self, one: Link) -> None:
+        """The signature that the entry of a change names has to be there."""
+        named = read_reference(one.row.digest)
+        if named is None:
+            return
+        if one.row.action == CREATION:
+            self._is_anchored = True
+        if named.number <= 0 or one.row.seq > self._references.last:
+            return  # written after the signatures were read
+        signed = self.signed.get(named.number)
+        if signed is None or not signed.startswith(named.head):
+            kind = ChainFaultKind.SHORTENED if named.number > self.last_signature else ChainFaultKind.CHANGED
+            self._chain(_SIGNATURES).report(kind, named.number)
 
     def _chain(self, writer: str) -> _Walked:
         chain = self._walked.get(writer)
@@ -106,11 +186,10 @@ class TrailCheck:
             chain = self._walked[writer] = _Walked(writer)
         return chain
 
-    def _first_number(self, one: Link) -> int:
-        """A chain of calls counts from 1; one of changes may begin with any revision, if that was its beginning."""
-        if one.row.writer == CATALOG and self._fits(START, one):
-            return one.row.seq
-        return 1
+    @staticmethod
+    def _may_begin(one: Link) -> bool:
+        """The chain of changes begins with the creation of its tenant."""
+        return one.row.writer != CATALOG or one.row.action == CREATION
 
     def _fits(self, previous: bytes, one: Link) -> bool:
         return self._keys.fit(one.mac, partial(link, previous=previous, row=one.row))

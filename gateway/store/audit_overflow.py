@@ -198,7 +198,7 @@ class AuditDrain:
             rows = [(one.record, one.id, one.at_us) for one in missing.values()]
             await connection.fetchval(APPEND, *chains.columns_of(rows))
             for record, _, _ in rows:
-                self._moved.note(record.tenant, chains.writer)
+                self._moved.note(record.tenant, chains.writer, chains.end_of(record.tenant))
 
 
 async def _known(connection: Connection, tenants: Set[TenantId]) -> Set[TenantId]:

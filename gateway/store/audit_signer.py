@@ -1,10 +1,11 @@
 """Signs where the chains of the trail stand: once a minute, for tenants of which something was written, and at the end.
 
 It takes no part in a call. A replica that ends without a word leaves at most a minute unsigned, until the next replica
-that writes for the tenant signs it.
+that writes for the tenant signs it. All replicas add to one chain of signatures per tenant, whose end is the tenant's
+anchor (`audit_anchors`). A signer remembers the last signature that it made or found. Where the database no longer has
+that signature, it goes on from its memory, so that the gap stays in the chain for `audit verify` to find.
 """
 
-import secrets
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -13,13 +14,16 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from gateway.domain.audit import AnchorKind
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
-from gateway.store import audit_heads
+from gateway.store import audit_anchors, audit_heads
+from gateway.store.audit_anchors import TRAIL, StoredAnchor, TrailHead
 from gateway.store.audit_chain import CATALOG, START
 from gateway.store.audit_heads import End, HeadRow, Signature, seal
-from gateway.store.audit_moved import Moved
-from gateway.store.engine import Store
+from gateway.store.audit_moved import Ends, Moved
+from gateway.store.audit_outside import OutsideHeads
+from gateway.store.engine import Db, Store
 
 log = structlog.get_logger(__name__)
 
@@ -27,18 +31,34 @@ PAUSE_S = 60.0
 _CLOSE_S = 3.0
 _AT_ONCE = 1000
 _MOST_TENANTS = 10_000
+_MARK = End(CATALOG, 0, START)
+"""What a signature names that only shows that the one before it is gone."""
 
 
 class AuditSigner:
-    """The signer of one replica; open it with `async with`, once, while the store is open."""
+    """The signer of one replica; open it with `async with`, once, while the store is open.
 
-    def __init__(self, store: Store, moved: Moved, *, key: bytes, pause_s: float = PAUSE_S) -> None:
+    `key` signs; the first of `anchor_keys` seals anchors, and what an older one sealed is accepted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        moved: Moved,
+        *,
+        key: bytes,
+        anchor_keys: Sequence[bytes],
+        outside: OutsideHeads | None = None,
+        pause_s: float = PAUSE_S,
+    ) -> None:
         self._store = store
         self._moved = moved
         self._key = key
+        self._anchor_keys = tuple(anchor_keys)
+        self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
         self._pause_s = pause_s
         self._tasks: TaskGroup | None = None
-        self._begin_anew()
+        self._known: dict[TenantId, TrailHead] = {}
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
@@ -58,7 +78,7 @@ class AuditSigner:
             await self._try_to_sign()
 
     async def sign(self) -> None:
-        """Sign where the chains of the tenants stand of which something was written.
+        """Sign where the chains of the tenants stand of which something was written, and deliver that outside.
 
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer; what was not signed is left for the next time.
@@ -70,12 +90,12 @@ class AuditSigner:
                 await self._sign(tenant, taken[tenant])
                 del taken[tenant]
         except BaseException:
-            # Nobody knows whether the last ones are stored: others must not be given their numbers.
-            self._begin_anew()
-            for tenant, writers in taken.items():
-                for writer in writers:
-                    self._moved.note(tenant, writer)
+            for tenant, ends in taken.items():
+                for writer, end in ends.items():
+                    self._moved.note(tenant, writer, end)
             raise
+        finally:
+            await self._outside.deliver()
 
     async def _run(self) -> None:
         while True:
@@ -90,32 +110,67 @@ class AuditSigner:
         except Exception:
             log.exception("audit_not_signed")
 
-    async def _sign(self, tenant: TenantId, writers: set[str]) -> None:
+    async def _sign(self, tenant: TenantId, ends: Ends) -> None:
         """Everything where this signer sees the tenant for the first time, later what was written here and changes."""
-        if len(self._ends) >= _MOST_TENANTS:
-            self._begin_anew()
+        if len(self._known) >= _MOST_TENANTS:
+            self._known.clear()
+        is_first = tenant not in self._known
+        known = await self._outside.recall(tenant) if is_first else self._known[tenant]
         async with self._store.transaction(tenant) as db:
-            if tenant in self._ends:
-                found = await audit_heads.unsigned_of(tenant, db, {*writers, CATALOG})
-            else:
-                found = await audit_heads.unsigned(tenant, db, signer=self._name)
-            made = self._signatures(tenant, found)
+            anchor = await self._lock_anchor(tenant, db, known)
+            before, is_behind = await self._go_on_from(tenant, db, anchor, known)
+            found = await self._find_ends(tenant, db, ends, is_first=is_first)
+            made = self._signatures(tenant, found or ([_MARK] if is_behind else []), before)
             if made:
                 await audit_heads.append(tenant, db, made)
-        last = (made[-1].row.number, made[-1].mac) if made else self._ends.get(tenant, (0, START))
-        self._ends[tenant] = last
+                last = TrailHead(made[-1].row.number, made[-1].mac)
+                await audit_anchors.save(tenant, db, last, key=self._anchor_keys[0], before=anchor.row)
+        last = TrailHead(made[-1].row.number, made[-1].mac) if made else before
+        self._known[tenant] = last
+        if made or (is_first and known is None):
+            self._outside.note(tenant, last)
 
-    def _signatures(self, tenant: TenantId, ends: Sequence[End]) -> Sequence[Signature]:
-        number, previous = self._ends.get(tenant, (0, START))
+    async def _lock_anchor(self, tenant: TenantId, db: Db, known: TrailHead | None) -> StoredAnchor:
+        """The tenant's anchor, held until the transaction ends; made where there is none that we sealed."""
+        anchor = await audit_anchors.find(tenant, db, is_locked=True)
+        if anchor is None:
+            kind = AnchorKind.ADOPTED if known is None else AnchorKind.BROKEN
+            await audit_anchors.insert(tenant, db, key=self._anchor_keys[0], kind=kind)
+            anchor = await audit_anchors.find(tenant, db, is_locked=True)
+        if anchor is None or not anchor.is_sealed_by(self._anchor_keys):
+            log.error("audit_anchor_refused", tenant_id=tenant)
+            return audit_anchors.make(tenant, key=self._anchor_keys[0], kind=AnchorKind.BROKEN)
+        return anchor
+
+    async def _go_on_from(
+        self, tenant: TenantId, db: Db, anchor: StoredAnchor, known: TrailHead | None
+    ) -> tuple[TrailHead, bool]:
+        """The signature that the next one follows, and whether the database lacks the one that we know."""
+        found = TrailHead(anchor.row.number, anchor.row.head)
+        last = max(found.number, await audit_anchors.last_number(tenant, db))  # a number is never given twice
+        if known is None or known == found or known.number == 0:
+            return TrailHead(last, found.head), False
+        if known.number < found.number and await audit_anchors.has_signature(tenant, db, known):
+            return TrailHead(last, found.head), False
+        log.error("audit_trail_behind", tenant_id=tenant, known=known.number, found=found.number)
+        return TrailHead(max(known.number, last), known.head), True
+
+    async def _find_ends(self, tenant: TenantId, db: Db, ends: Ends, *, is_first: bool) -> Sequence[End]:
+        """What is not signed yet; ends that this replica knows by itself are not looked up."""
+        if is_first:
+            found = await audit_heads.unsigned(tenant, db, signer=TRAIL)
+        else:
+            unknown = {writer for writer, end in ends.items() if end is None}
+            found = await audit_heads.unsigned_of(tenant, db, {*unknown, CATALOG})
+        known = [end for end in ends.values() if end is not None]
+        return [*(end for end in found if end.writer not in {one.writer for one in known}), *known]
+
+    def _signatures(self, tenant: TenantId, found: Sequence[End], before: TrailHead) -> Sequence[Signature]:
+        number, previous = before
         made: list[Signature] = []
-        for end in ends:
+        for end in found:
             number += 1
-            row = HeadRow(tenant, self._name, number, *end)
+            row = HeadRow(tenant, TRAIL, number, *end)
             previous = seal(self._key, previous, row)
             made.append(Signature(row, previous))
         return made
-
-    def _begin_anew(self) -> None:
-        """A new chain of signatures for every tenant; where the one before ended is signed with the rest."""
-        self._name = secrets.token_hex(8)
-        self._ends: dict[TenantId, tuple[int, bytes]] = {}

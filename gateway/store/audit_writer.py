@@ -176,7 +176,7 @@ class AuditWriter:
             self.written += len(group)
             _succeed(group)
             for tenant in {record.tenant for record, _ in group}:
-                self._moved.note(tenant, self._chains.writer)
+                self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
 
     def _patience_for(self, group: Sequence[_Waiting]) -> float:
         """An outcome that can be kept elsewhere waits no longer than a call does for anything of PostgreSQL."""

@@ -110,6 +110,15 @@ class Store:
                 f"The database is at migration {found or 'none'}, this gateway needs {SCHEMA}: run `gateway migrate`."
             )
 
+    async def unsealed_until(self) -> float:
+        """Until when replicas of the release before may keep state in Redis without a MAC, in seconds since 1970.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer.
+        """
+        async with self._transaction(None) as db:
+            return float((await db.execute(text("select unsealed_until()"))).scalar_one())
+
     @asynccontextmanager
     async def _transaction(
         self, tenant: TenantId | None, *, level: Level = "READ COMMITTED", within_s: float | None = None

@@ -279,3 +279,14 @@ audit_heads = Table(
     Column("head", LargeBinary, nullable=False),
     Column("mac", LargeBinary, nullable=False),
 )
+
+audit_anchors = Table(
+    "audit_anchors",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("head", LargeBinary, nullable=False),
+    Column("mac", LargeBinary, nullable=False),
+)

@@ -55,6 +55,12 @@ class Metrics:
         self.audit_overflow = Reading(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
+        self.audit_heads_failures = Reading(
+            "gateway_audit_heads_failures_total",
+            "Deliveries of audit heads to a store outside the database that failed.",
+            ("store",),
+            kind="counter",
+        )
         self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
         self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})

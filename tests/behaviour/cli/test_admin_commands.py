@@ -217,8 +217,10 @@ async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(
     unusable = await terminal.run("audit", "verify", "--since", str(kept))
 
     assert whole.out.startswith("ok: 3 entries of 1 writers")
+    assert "anchor: created" in whole.out
+    assert "redis: nothing to compare" in whole.out
     assert cut.code == as_json.code == 1
-    assert [line.split()[:1] for line in cut.out.splitlines()[3:]] == [["catalog"], ["f" * 16]]
+    assert [line.split()[:1] for line in cut.out.splitlines()[5:]] == [["catalog"], ["f" * 16]]
     shown: Any = as_json.value
     assert shown["ok"] is False
     assert {chain["fault"]["kind"] for chain in shown["writers"]} == {"shortened"}

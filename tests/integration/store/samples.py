@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import (
@@ -39,6 +39,7 @@ from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.store import (
     aliases,
     audit,
+    audit_anchors,
     audit_heads,
     credentials,
     due_work,
@@ -55,8 +56,8 @@ from gateway.store import (
     watches,
     webhooks,
 )
-from gateway.store.audit_chain import Link
-from gateway.store.audit_check import TrailCheck
+from gateway.store.audit_chain import CREATION, Link
+from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import HeadRow, Signature
 from gateway.store.due_work import DueWork
 from gateway.store.engine import Store
@@ -64,6 +65,7 @@ from gateway.store.sealing import Sealer
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
+ANCHOR_KEY = b"a" * 32
 SEALER = Sealer(["k" * 32])
 
 
@@ -280,15 +282,18 @@ def make_signature(tenant: TenantId, signer: str) -> Signature:
 
 
 async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "source:petstore") -> AuditId:
-    """One change with its entry."""
+    """One change with its entry; the first one makes the tenant."""
+    revision = await tenants.advance(tenant, db)
+    if revision == 1:
+        await audit_anchors.insert(tenant, db, key=ANCHOR_KEY, kind=AnchorKind.CREATED)
     return await audit.append_change(
         tenant,
         db,
         principal="operator",
-        action="source.import",
+        action=CREATION if revision == 1 else "source.import",
         target=target,
         correlation_id="cor_1",
-        revision=await tenants.advance(tenant, db),
+        revision=revision,
         detail={"operations": 3, "nul": "\x00"},
         chain_key=CHAIN_KEY,
     )
@@ -296,7 +301,7 @@ async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "so
 
 async def faults_of(tenant: TenantId, db: AsyncSession, *, keys: Sequence[bytes] = (CHAIN_KEY,)) -> int:
     """How many faults the tenant's trail has, read in parts."""
-    check = TrailCheck(keys)
+    check = TrailCheck(TrailKeys(chain=keys))
     last: Link | None = None
     while part := await audit.links(tenant, db, after=last, limit=7):
         check.follow(part)

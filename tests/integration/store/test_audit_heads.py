@@ -5,14 +5,15 @@ from sqlalchemy.exc import DBAPIError
 
 from gateway.domain.identifiers import TenantId
 from gateway.store import audit, audit_heads
+from gateway.store.audit_anchors import TRAIL
 from gateway.store.audit_chain import CATALOG, Link
-from gateway.store.audit_check import TrailCheck
+from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import Signature
 from gateway.store.audit_moved import Moved
 from gateway.store.audit_signer import AuditSigner
 from gateway.store.audit_writer import AuditWriter
 from gateway.store.engine import Store
-from tests.integration.store.samples import CHAIN_KEY, append_change, make_record, store_everything
+from tests.integration.store.samples import ANCHOR_KEY, CHAIN_KEY, append_change, make_record, store_everything
 from tests.support.servers import TestDatabase, execute
 
 _A, _B = TenantId("ten_a"), TenantId("ten_b")
@@ -29,7 +30,7 @@ def moved() -> Moved:
 @pytest.fixture
 def signer(store: Store, moved: Moved) -> AuditSigner:
     """A signer that signs when it is told to."""
-    return AuditSigner(store, moved, key=_KEY)
+    return AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
 
 
 @pytest.mark.parametrize("where", [_LAST_CALLS, "writer <> 'catalog'"], ids=["the last", "all"])
@@ -59,20 +60,22 @@ async def test_a_signature_cannot_be_taken_out_while_its_signer_goes_on(
     assert "missing" in (await _faults(store)).values()
 
 
-async def test_the_next_signer_signs_where_the_last_one_ended(
+async def test_all_signers_of_a_tenant_make_one_chain(
     database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
 ) -> None:
-    """Ours: the signatures of a replica that is gone are a chain like others, and can be cut off as little (SAF-4)."""
+    """Ours: the signatures of a replica that is gone cannot be taken out from under those of the next (SAF-4)."""
     await _calls(database, moved, 2)
     await signer.sign()
     first = (await _signatures(store))[0].row.signer
     await _calls(database, moved, 2)
-    await AuditSigner(store, moved, key=_KEY).sign()
+    await AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY]).sign()
     assert set((await _faults(store)).values()) == {None}
 
-    await execute(database.superuser_url, f"delete from audit_heads where signer = '{first}'")
+    assert {one.row.signer for one in await _signatures(store)} == {first} == {TRAIL}
 
-    assert (await _faults(store))[f"heads:{first}"] == "shortened"
+    await execute(database.superuser_url, "delete from audit_heads where number = 1")
+
+    assert (await _faults(store))[f"heads:{TRAIL}"] == "missing"
 
 
 @pytest.mark.parametrize(
@@ -100,12 +103,11 @@ async def test_what_was_signed_is_not_signed_again(
     assert len(await _signatures(store)) == 1
 
     moved.note(_A, CATALOG)
-    other = AuditSigner(store, moved, key=_KEY)
+    other = AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
     await other.sign()
-    assert len(await _signatures(store)) == 2, "what is new to another signer is the end of the first one"
     moved.note(_A, CATALOG)
     await signer.sign()
-    assert len(await _signatures(store)) == 2
+    assert len(await _signatures(store)) == 1
     assert await _signatures(store, _B) == []
 
 
@@ -127,7 +129,7 @@ async def test_changes_are_signed(database: TestDatabase, store: Store, moved: M
 async def test_what_could_not_be_signed_is_signed_later(
     database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
 ) -> None:
-    """Ours: after a failure a chain of signatures begins anew, and nothing is forgotten (SAF-4)."""
+    """Ours: after a failure the chain of signatures goes on, and nothing is forgotten (SAF-4)."""
     await _calls(database, moved, 1)
     await signer.sign()
     writer = await _calls(database, moved, 1)
@@ -138,7 +140,7 @@ async def test_what_could_not_be_signed_is_signed_later(
     await signer.sign()
 
     made = await _signatures(store)
-    assert len({one.row.signer for one in made}) == 2
+    assert [one.row.number for one in made] == [1, 2]
     assert writer in {one.row.writer for one in made}
     assert set((await _faults(store)).values()) == {None}
 
@@ -147,7 +149,7 @@ async def test_at_its_end_a_signer_signs_what_was_written_last(
     database: TestDatabase, store: Store, moved: Moved
 ) -> None:
     """Ours: a replica that is stopped leaves nothing unsigned (SAF-4)."""
-    async with AuditSigner(store, moved, key=_KEY):
+    async with AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY]):
         writer = await _calls(database, moved, 1)
 
     assert [one.row.writer for one in await _signatures(store)] == [writer]
@@ -161,7 +163,7 @@ async def _calls(database: TestDatabase, moved: Moved, count: int) -> str:
     taken = moved.take(10)
     for tenant, names in taken.items():
         for name in names:
-            moved.note(tenant, name)
+            moved.note(tenant, name, names[name])
     return next(iter(taken[_A]))
 
 
@@ -172,7 +174,8 @@ async def _signatures(store: Store, tenant: TenantId = _A) -> list[Signature]:
 
 async def _faults(store: Store, tenant: TenantId = _A) -> dict[str, str | None]:
     """The first fault of each chain, read in parts."""
-    check = TrailCheck([CHAIN_KEY], signing_keys=[b"older" * 8, _KEY])
+    keys = TrailKeys(chain=[CHAIN_KEY], signing=[b"older" * 8, _KEY], anchor=[ANCHOR_KEY])
+    check = TrailCheck(keys)
     last_signature: Signature | None = None
     last: Link | None = None
     async with store.transaction(tenant) as db:

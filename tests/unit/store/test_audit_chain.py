@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from gateway.store.audit_chain import START, AuditRow, audit_id, link, storable
+import pytest
+
+from gateway.domain.audit import ChainFaultKind
+from gateway.store.audit_chain import CATALOG, START, AuditRow, Link, audit_id, link, storable
+from gateway.store.audit_check import TrailCheck, TrailKeys
 
 _ROW = AuditRow("ten", "aud", "writer", 1, 5, "call", "p", "s", "call", "tool", "ok", "cor", b"d", 200, 1, 2, "{}")
 
@@ -15,6 +19,18 @@ def test_every_field_and_the_row_before_are_bound() -> None:
     macs |= {link(key, START, _ROW._replace(**change)) for change in changes}
 
     assert len(macs) == 3 + len(_ROW._fields)
+
+
+@pytest.mark.parametrize(("action", "fault"), [("tenant.create", None), ("source.import", ChainFaultKind.MISSING)])
+def test_changes_begin_with_the_creation_of_the_tenant(action: str, fault: ChainFaultKind | None) -> None:
+    """Ours: an entry that follows nothing is one of a tenant's creation, or the trail was begun again (SAF-4)."""
+    row = _ROW._replace(writer=CATALOG, kind="change", action=action)
+    check = TrailCheck(TrailKeys(chain=[b"k" * 32]))
+    check.follow([Link(row, link(b"k" * 32, START, row))])
+
+    [chain] = check.chains(1)
+
+    assert (None if chain.fault is None else chain.fault.kind) is fault
 
 
 def test_ids_sort_by_time() -> None:

@@ -1,0 +1,67 @@
+"""Heads of audit trails in a file that is only appended to: one line of JSON for each head.
+
+All replicas of a machine may share the file: each batch is one write at its end. An operator may make the file
+append-only (`chattr +a`), ship it, or rotate it away by renaming it.
+"""
+
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from gateway.domain.identifiers import TenantId
+
+_MOST_BYTES = 256 * 1024 * 1024
+"""Bytes at the end of the file that are read; heads before them are not compared."""
+_MOST_HEADS = 10_000
+
+
+class FileHeads:
+    """The heads of all tenants in one file."""
+
+    is_memory = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.name = str(path)
+
+    async def put(self, heads: Mapping[TenantId, bytes]) -> None:
+        """Append these.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        lines = b"".join(head + b"\n" for head in heads.values())
+        await anyio.to_thread.run_sync(self._append, lines, abandon_on_cancel=True)
+
+    async def get(self, tenant: TenantId) -> Sequence[bytes]:
+        """The newest heads of the tenant; none without a file.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        return await anyio.to_thread.run_sync(self._read, tenant, abandon_on_cancel=True)
+
+    def _append(self, lines: bytes) -> None:
+        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            file.write(lines)
+            os.fsync(file.fileno())
+
+    def _read(self, tenant: TenantId) -> Sequence[bytes]:
+        named = f'"tenant":"{tenant}"'.encode()
+        found: deque[bytes] = deque(maxlen=_MOST_HEADS)
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                if size > _MOST_BYTES:
+                    file.seek(size - _MOST_BYTES)
+                    file.readline()  # the rest of a line
+                else:
+                    file.seek(0)
+                found.extend(line.rstrip(b"\n") for line in file if named in line)
+        except FileNotFoundError:
+            return []
+        return list(found)

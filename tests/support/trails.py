@@ -1,0 +1,142 @@
+"""A tenant with an audit trail that replicas write one after the other, for attacks on the trail."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from gateway.bus.bus import Bus
+from gateway.bus.trail_heads import RedisHeads
+from gateway.catalog import audit, tenants
+from gateway.catalog.catalog import Author, Catalog
+from gateway.domain.audit import AuditKind, CallRecord, Trail
+from gateway.domain.events import Event
+from gateway.domain.identifiers import TenantId
+from gateway.domain.principals import Operator
+from gateway.identity.credentials import digest_key
+from gateway.store.audit_anchors import ANCHOR_PURPOSE
+from gateway.store.audit_chain import CATALOG
+from gateway.store.audit_moved import Moved
+from gateway.store.audit_outside import HEADS_PURPOSE, HeadStore, OutsideHeads
+from gateway.store.audit_signer import AuditSigner
+from gateway.store.audit_writer import AuditWriter
+from gateway.store.engine import Store
+from gateway.store.sealing import Sealer
+from gateway.upstream.pool import Upstream
+from tests.support.servers import TestDatabase, execute
+
+BY = Author(caller=Operator(), correlation_id="test")
+SECRET = "secret-key-of-the-tests-0123456789abc"
+
+
+async def _publish(_: Event) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One process of the gateway, as far as it writes trails: what it remembers ends with it."""
+
+    catalog: Catalog
+    writer: AuditWriter
+    signer: AuditSigner
+    moved: Moved
+    tenant: TenantId
+
+    async def change(self, name: str = "Acme") -> None:
+        """One change of the tenant."""
+        await tenants.rename_tenant(self.tenant, self.catalog, name, by=BY)
+        self.moved.note(self.tenant, CATALOG)
+
+    async def call(self, count: int = 1) -> None:
+        """Calls of the tenant, recorded on one connection."""
+        for number in range(count):
+            await self.writer.write(_record(self.tenant, number))
+
+    async def sign(self) -> None:
+        """What the signer does once a minute."""
+        await self.signer.sign()
+
+
+@dataclass(frozen=True, slots=True)
+class TrailWorld:
+    """The databases behind a trail, and the tenant whose it is."""
+
+    database: TestDatabase
+    store: Store
+    bus: Bus
+    upstream: Upstream
+    tenant: TenantId
+    outside: Sequence[HeadStore] = ()
+
+    @asynccontextmanager
+    async def replica(self) -> AsyncGenerator[Replica]:
+        """A replica that starts, and remembers nothing of the one before."""
+        moved, sealer = Moved(), Sealer([SECRET])
+        catalog = make_catalog(self.store, self.upstream, self.outside)
+        signer = AuditSigner(
+            self.store,
+            moved,
+            key=sealer.derive("audit heads"),
+            anchor_keys=sealer.derive_all(ANCHOR_PURPOSE),
+            outside=catalog.heads,
+        )
+        async with AuditWriter(self.database.app_url, chain_key=catalog.chain_key, moved=moved) as writer:
+            yield Replica(catalog, writer, signer, moved, self.tenant)
+
+    async def verify(self) -> Trail:
+        """What `gateway audit verify` finds."""
+        return await audit.verify_trail(self.tenant, make_catalog(self.store, self.upstream, self.outside))
+
+    async def edit(self, *statements: str) -> None:
+        """Write as somebody who owns the database server; `{t}` stands for the condition on the tenant's rows."""
+        for statement in statements:
+            await execute(self.database.superuser_url, statement.replace("{t}", f"tenant_id = '{self.tenant}'"))
+
+
+@asynccontextmanager
+async def trail_world(
+    database: TestDatabase, redis_url: str, *, stores: Sequence[HeadStore] = (), has_redis: bool = True
+) -> AsyncGenerator[TrailWorld]:
+    """A tenant with nothing but its creation."""
+    async with (
+        Bus(redis_url, secret=b"bus") as bus,
+        Upstream() as upstream,
+        Store(database.app_url) as store,
+    ):
+        outside = [*([RedisHeads(bus)] if has_redis else []), *stores]
+        made = await tenants.create_tenant(make_catalog(store, upstream, outside), "acme", "Acme", by=BY)
+        yield TrailWorld(database, store, bus, upstream, made.id, outside)
+
+
+def make_catalog(store: Store, upstream: Upstream, outside: Sequence[HeadStore]) -> Catalog:
+    """The verbs of the catalog over these."""
+    sealer = Sealer([SECRET])
+    return Catalog(
+        store=store,
+        sealer=sealer,
+        upstream=upstream,
+        publish=_publish,
+        digest=partial(digest_key, pepper=sealer.derive("pepper")),
+        chain_key=sealer.derive("audit"),
+        cursor_key=sealer.derive("cursors"),
+        heads=OutsideHeads(outside, keys=sealer.derive_all(HEADS_PURPOSE)),
+    )
+
+
+def without(world: TrailWorld, *names: str) -> TrailWorld:
+    """The same world without these stores of heads."""
+    return replace(world, outside=[store for store in world.outside if store.name not in names])
+
+
+def _record(tenant: TenantId, number: int) -> CallRecord:
+    return CallRecord(
+        tenant=tenant,
+        kind=AuditKind.CALL,
+        principal="key:key_1",
+        subject="someone",
+        tool=f"tool_{number}",
+        outcome="ok",
+        correlation_id=f"cor_{number}",
+        digest=b"digest",
+    )
