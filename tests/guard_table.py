@@ -787,8 +787,8 @@ CALLS = (
         "arguments-validated",
         "arguments that break the schema reach no handler",
         "gateway/calls/run.py",
-        "if not bound.validator.is_valid(arguments):",
-        "if False:",
+        "        if found:\n            raise ArgumentsInvalid(",
+        "        if False:\n            raise ArgumentsInvalid(",
         (f"{RUN}::test_invalid_arguments_reach_no_handler",),
     ),
     Guard(

@@ -12,8 +12,8 @@ import jsonschema_rs
 import pytest
 
 from gateway.app.sockets import MAX_CONNECTIONS
-from gateway.catalog.turns import Bounds
 from gateway.catalog.workers import WorkLimits
+from gateway.sandbox.turns import Bounds
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
 

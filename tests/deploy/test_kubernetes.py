@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from gateway.admin.endpoints import LARGE
-from gateway.catalog.turns import Bounds
 from gateway.catalog.workers import WorkLimits
+from gateway.sandbox.turns import Bounds
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build

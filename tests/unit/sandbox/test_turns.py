@@ -7,8 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.catalog.turns import Bounds, Turns
 from gateway.errors import LimitExceeded
+from gateway.sandbox.turns import Bounds, Turns
 
 
 class Desk:
