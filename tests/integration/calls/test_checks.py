@@ -83,10 +83,10 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
 async def test_a_child_has_no_more_memory_than_it_may() -> None:
     """Ours: the limit holds in the real child process (ISO-2)."""
     value = {"x": [{} for _ in range(250_000)]}
-    checks = Checks(limits=CheckLimits(memory_bytes=64 * 2**20))
+    checks = Checks(limits=CheckLimits(memory_bytes=40 * 2**20))
     faults = await checks.check(ACME, _validator(DEAR), value)
 
-    assert "or the 64 MiB that one check may take" in faults[0].reason
+    assert "or the 40 MiB that one check may take" in faults[0].reason
 
 
 async def test_a_child_has_no_more_time_than_it_may() -> None:
