@@ -17,6 +17,8 @@ TITLES = {
     "CAL-5": "malformed, oversized and batched messages: the protocol's own error",
     "CAP-1": "capabilities are declared only when they are there",
     "CAP-2": "listChanged and subscribe are declared and work",
+    "ISO-2": "checking and explaining arguments and answers is bounded before it starts, for any schema",
+    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
     "OAS-1": "documents of every version and format, from upload, file or URL",
     "OAS-2": "what goes over the wire is what the document says",
     "OAS-3": "each operation is ok, degraded or skipped, with its reason",
@@ -60,7 +62,7 @@ TITLES = {
     "SAF-3": "what was agreed to is what runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO)-\d+\b")
 
 
 def all_tests() -> dict[str, str]:

@@ -36,7 +36,7 @@ class CheckLimits:
 
     cpu_s: int = 2
     wall_s: float = 10.0
-    memory_bytes: int = 256 * 2**20
+    memory_bytes: int = 128 * 2**20
 
 
 class Checks:

@@ -77,7 +77,7 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
     with anyio.fail_after(60):
         faults = await Checks(command=command, limits=limits).finish(ACME, _costly())
 
-    assert "more than the 2 seconds or the 256 MiB" in faults[0].reason
+    assert "more than the 2 seconds or the 128 MiB" in faults[0].reason
 
 
 async def test_a_child_has_no_more_memory_than_it_may() -> None:
