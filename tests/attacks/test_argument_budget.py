@@ -1,7 +1,7 @@
 """Schemas and values that are made to cost: what checking and explaining takes is bounded before it begins."""
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.definitions.compiled_schemas import IN_LOOP, Costly, compile_input
+from gateway.errors import Fault
 from tests.support.refusals import Refuser
 
 FLOOR = 16 * 2**20
@@ -259,6 +260,33 @@ def test_everyday_values_are_checked_at_once(name: str) -> None:
     schema, instance = CHEAP[name]
 
     assert compile_input(_definition(schema)).check(instance) == ()
+
+
+def test_violations_are_collected_of_small_values_only() -> None:
+    """Ours: a large argument is named, not searched (ISO-2)."""
+    validator = compile_input(_definition({"properties": {"x": {"type": "string"}, "y": {"type": "integer"}}}))
+
+    assert _told(validator.check({"x": ["z" * 20_000]})) == [("/x", "it is too large or too intricate")]
+    assert _told(validator.check({"x": ["z" * 20_000], "y": "no"}))[1][0] == "/y"
+    assert _told(validator.check({"x": "z" * 20_000, "y": "no"})) == [("/y", '"no" is not of type "integer"')]
+
+
+def _told(found: object) -> list[tuple[str, str]]:
+    assert isinstance(found, tuple)
+    faults = cast("tuple[Fault, ...]", found)
+    return [
+        (fault.pointer, fault.reason.partition("; ")[2].partition(" to say")[0] or fault.reason) for fault in faults
+    ]
+
+
+def test_a_name_that_a_pointer_has_to_escape_is_found() -> None:
+    """Ours: the rough explanation finds every argument, whatever it is called (CAL-2)."""
+    names = ["a/b", "c~d", "e%20f", "g h", "é#?"]
+    validator = compile_input(_definition({"properties": {name: {"type": "integer"} for name in names}}))
+    found = validator.check({**dict.fromkeys(names, "x"), "pad": "y" * 20_000})
+
+    assert isinstance(found, tuple)
+    assert [fault.pointer for fault in found] == ["/a~1b", "/c~0d", "/e%20f", "/g h", "/é#?"]
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
