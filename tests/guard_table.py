@@ -39,6 +39,11 @@ SUBSCRIPTIONS = "tests/behaviour/sessions/test_subscriptions.py"
 SUBSCRIBERS = "tests/integration/bus/test_subscribers.py"
 PERMISSIONS = "tests/attacks/test_egress_permissions.py"
 OUTBOUND_PERMISSIONS = "tests/attacks/outbound/test_outbound_permissions.py"
+BUDGET = "tests/attacks/test_argument_budget.py"
+BUDGET_SERVED = "tests/attacks/test_argument_budget_served.py"
+CHECKS = "tests/integration/calls/test_checks.py"
+WORK = "tests/unit/definitions/test_schema_work.py"
+TURNS = "tests/unit/sandbox/test_turns.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
 
@@ -790,8 +795,8 @@ CALLS = (
         "arguments-validated",
         "arguments that break the schema reach no handler",
         "gateway/calls/run.py",
-        "if not bound.validator.is_valid(arguments):",
-        "if False:",
+        "        if found:\n            raise ArgumentsInvalid(",
+        "        if False:\n            raise ArgumentsInvalid(",
         (f"{RUN}::test_invalid_arguments_reach_no_handler",),
     ),
     Guard(
@@ -1893,6 +1898,129 @@ AUDIT_TRAIL_AND_REDIS = (
     ),
 )
 
+ARGUMENT_BUDGET = (
+    Guard(
+        "check-budget-loop",
+        "a check that takes long is not made on the event loop",
+        "gateway/definitions/compiled_schemas.py",
+        "            if units > IN_LOOP:\n",
+        "            if False:\n",
+        (f"{CHECKS}::test_a_dear_value_that_conforms_is_taken",),
+    ),
+    Guard(
+        "check-budget-child",
+        "a check that could only be broken off is not begun",
+        "gateway/definitions/compiled_schemas.py",
+        "        if self.units <= IN_CHILD:\n",
+        "        if True:\n",
+        (f"{CHECKS}::test_what_is_beyond_all_bounds_starts_no_process",),
+    ),
+    Guard(
+        "explain-copies",
+        "violations are collected only where they copy little",
+        "gateway/definitions/compiled_schemas.py",
+        "self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES",
+        "bool(values)",
+        (f"{BUDGET}::test_refusing_takes_little_memory_whatever_the_schema",),
+    ),
+    Guard(
+        "explain-size",
+        "violations are collected of small values only",
+        "gateway/definitions/compiled_schemas.py",
+        "        if len(raw) > LARGEST_TOLD:\n            return False\n",
+        "",
+        (f"{BUDGET}::test_violations_are_collected_of_small_values_only",),
+    ),
+    Guard(
+        "work-of-names",
+        "names in `required` are work",
+        "gateway/definitions/assertion_costs.py",
+        "    return Load(_NAME * names, 0, 0, names, 0)\n\n\ndef _dependent",
+        "    return Load(0, 0, 0, 0, 0)\n\n\ndef _dependent",
+        (f"{WORK}::test_names_are_counted_like_schemas",),
+    ),
+    Guard(
+        "work-of-unevaluated",
+        "`unevaluatedProperties` checks once more what lies inside",
+        "gateway/definitions/schema_work.py",
+        "            checked.add(marked)\n",
+        "            pass\n",
+        (f"{WORK}::test_nested_unevaluated_keywords_multiply",),
+    ),
+    Guard(
+        "work-of-cycles",
+        "a part may meet the dearest schema of a cycle",
+        "gateway/definitions/schema_work.py",
+        "                    expansion.every += dearest\n",
+        "",
+        (f"{WORK}::test_the_dearest_schema_of_a_cycle_counts_for_all_of_it",),
+    ),
+    Guard(
+        "work-of-depth",
+        "definitions that lead back in several ways multiply the work with the depth of a value",
+        "gateway/definitions/schema_work.py",
+        "            self._growth = max(self._growth, ways)\n",
+        "",
+        (f"{WORK}::test_ways_back_are_counted_for_one_part",),
+    ),
+    Guard(
+        "work-of-patterns",
+        "counted repetitions of a pattern are written out",
+        "gateway/definitions/pattern_costs.py",
+        "            states, last = min(_MOST, states + added), min(_MOST, last + added)\n",
+        "            pass\n",
+        (f"{WORK}::test_counted_repetitions_of_a_pattern_are_written_out",),
+    ),
+    Guard(
+        "result-unread",
+        "a result of very many parts is not read on the event loop",
+        "gateway/definitions/compiled_schemas.py",
+        "if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:",
+        "if False:",
+        (f"{CHECKS}::test_a_result_of_many_parts_is_checked_without_being_read",),
+    ),
+    Guard(
+        "child-memory",
+        "a child process has no more memory and time than it may",
+        "gateway/definitions/check_worker.py",
+        "    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)\n",
+        "",
+        (f"{CHECKS}::test_a_child_has_no_more_memory_than_it_may",),
+    ),
+    Guard(
+        "child-wall-time",
+        "a child process that does not end is ended",
+        "gateway/calls/checks.py",
+        "                with anyio.fail_after(self._limits.wall_s):\n",
+        "                with anyio.fail_after(45):\n",
+        (f"{CHECKS}::test_a_check_that_takes_more_than_it_may_is_a_refusal",),
+    ),
+    Guard(
+        "child-share",
+        "one tenant holds at most its share of the child processes",
+        "gateway/sandbox/turns.py",
+        "        return most is None or self._held[tenant] < most\n",
+        "        return bool(most) or True\n",
+        (f"{TURNS}::test_a_tenant_has_no_more_than_its_share_at_once",),
+    ),
+    Guard(
+        "body-values",
+        "a message of very many values is refused before it is read",
+        "gateway/protocol/endpoint.py",
+        "        refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)\n",
+        "",
+        (f"{BUDGET_SERVED}::test_a_body_of_very_many_values_is_refused_before_it_is_read",),
+    ),
+    Guard(
+        "answer-values",
+        "an upstream's answer of very many values is not read on the event loop",
+        "gateway/handlers/media.py",
+        "    _refuse_many(answer.body)\n",
+        "",
+        ("tests/unit/handlers/test_media.py::test_an_answer_of_very_many_values_is_not_read",),
+    ),
+)
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -1907,4 +2035,5 @@ GUARDS = (
     *UPSTREAM_CONNECTIONS,
     *EGRESS_OF_TENANTS,
     *AUDIT_TRAIL_AND_REDIS,
+    *ARGUMENT_BUDGET,
 )

@@ -10,7 +10,6 @@ from gateway.admin.schemas_primitives import PromptTry, ToolTry, UriQuery
 from gateway.calls import shape
 from gateway.catalog.listing import get_listed
 from gateway.catalog.tenants import get_tenant
-from gateway.definitions.validators import find_faults
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Scope
 from gateway.domain.primitives import Family
@@ -33,7 +32,7 @@ async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
         bound = bound or await registry.inner_tool(await _name_of(admin, call, Family.TOOL, name))
         if bound is None:
             raise NotFound("no such tool")
-        prepared = _prepare_tool(bound, call.body.arguments)
+        prepared = await _prepare_tool(admin, bound, call.body.arguments)
         correlation_id = call.by.correlation_id
         members = await admin.calls.run(
             principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
@@ -90,10 +89,10 @@ async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) ->
     return listed.name
 
 
-def _prepare_tool(bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+async def _prepare_tool(admin: Admin, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
     arguments = bound.handler.settle(given)
-    if not bound.validator.is_valid(arguments):
-        found = find_faults(bound.validator, arguments)
+    found = await admin.calls.check(bound, arguments)
+    if found:
         faults = [Fault(pointer=f"/arguments{fault.pointer}", reason=fault.reason) for fault in found]
         raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
     return bound.handler.prepare(arguments)

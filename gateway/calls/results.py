@@ -6,16 +6,19 @@ from typing import Any, cast
 import msgspec
 
 from gateway.calls import shape
+from gateway.calls.checks import Checks
+from gateway.definitions.compiled_schemas import Costly, Validator
 from gateway.definitions.contents import validate_content, validate_contents, validate_messages
-from gateway.definitions.validators import Validator, find_faults
+from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
-from gateway.errors import BadInput, HandlerFailed, OutputInvalid
+from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
 from gateway.handlers.bind import BoundPrompt, BoundResource
 
 LARGEST = 10 * 1024 * 1024
 """Bytes of JSON that one answer may have."""
 
 _ODD_SHAPE = "the handler answered in a form that the protocol does not have"
+_NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
 _MOST_VALUES = 100
 _LONGEST_VALUE = 4096
 _STRUCTURED = b',"structuredContent":'
@@ -23,45 +26,71 @@ _IS_ERROR = b',"isError":'
 _OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
 
 
-def encode(result: Result, output: Validator | None) -> bytes:
-    """The members of a tool's result as JSON: content, structured content, `isError`, and `_meta` where there is any.
+def encode(result: Result) -> tuple[bytes, bytes]:
+    """The members of a tool's result as JSON (content, structured content, `isError`, and `_meta` where there is any),
+    and its structured content alone; empty where there is none.
 
     Faces look for structured content and `isError` by how they are written, so members of the same names further
     inside are written with a blank.
 
     Raises:
         HandlerFailed: it is not of the protocol's form, or too large.
-        OutputInvalid: it is not of the form that the tool declares.
     """
     has_structure = result.structured is not ABSENT and result.structured is not None
     structured = _json(result.structured) if has_structure else b""
     content = _plainly(_json(_blocks(result, structured)))
-    if output is not None and not result.is_error:
-        _hold(output, msgspec.json.decode(structured) if structured else ABSENT)
     members = [b'"content":', content]
     if structured:
         members += (_STRUCTURED, structured)
     members += (_IS_ERROR, b"true" if result.is_error else b"false")
     if result.meta:
         members += (b',"_meta":', _plainly(_json(dict(result.meta))))
-    return _bounded(b"".join(members))
+    return _bounded(b"".join(members)), structured
 
 
-def hold_to(output: Validator, members: bytes) -> bytes:
-    """The members of an upstream's result, once more: without structure and as an error when they are not of the form
-    that the tool declares. What the upstream said stays there as text.
-    """
-    result: dict[str, Any] = shape.decode(members)
-    if result.get("isError"):
+class ResultChecks:
+    """Holds results to the output schema that their tool declares."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+
+    async def hold(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
+        """Check structured content, as JSON.
+
+        Raises:
+            OutputInvalid: it is not of the form that the tool declares, or cannot be checked.
+        """
+        if not structured:
+            raise OutputInvalid(_NO_STRUCTURE)
+        await self._settle(tenant, output.check_text(structured))
+
+    async def _settle(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
+        try:
+            faults = await self._checks.finish(tenant, found) if isinstance(found, Costly) else found
+        except (LimitExceeded, Unavailable) as error:  # the handler has run: this is no refusal
+            raise OutputInvalid(
+                f"the tool has run, but its result was not checked against its output schema: {error.message}"
+            ) from None
+        if faults:
+            raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
+
+    async def hold_to(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+        """The members of an upstream's result, once more: without structure and as an error when they are not of the
+        form that the tool declares. What the upstream said stays there as text.
+        """
+        result: dict[str, Any] = shape.decode(members)
+        if result.get("isError"):
+            return members
+        try:
+            if "structuredContent" not in result:
+                raise OutputInvalid(_NO_STRUCTURE)
+            await self._settle(tenant, output.check(result["structuredContent"]))
+        except OutputInvalid as error:
+            said = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+            content = [{"type": "text", "text": said}, *result["content"]]
+            meta = _json({"gateway/error": {"code": error.code}})
+            return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
         return members
-    try:
-        _hold(output, result.get("structuredContent", ABSENT))
-    except OutputInvalid as error:
-        said = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
-        content = [{"type": "text", "text": said}, *result["content"]]
-        meta = _json({"gateway/error": {"code": error.code}})
-        return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
-    return members
 
 
 def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
@@ -119,15 +148,6 @@ def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]
         return validate_content(result.content)
     except BadInput as error:
         raise _wrong(error) from None
-
-
-def _hold(output: Validator, structured: object) -> None:
-    if structured is ABSENT:
-        raise OutputInvalid("the result has no structured content, which the tool's output schema promises")
-    instance = cast("Mapping[str, object]", structured)
-    faults = find_faults(output, instance)
-    if faults:
-        raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
 
 
 def _json(value: object) -> bytes:

@@ -13,11 +13,12 @@ import anyio
 import structlog
 
 from gateway.calls import shape
+from gateway.calls.checks import Checks
 from gateway.calls.gates import authorise, confirm, decide
 from gateway.calls.prompting import check_arguments, embed_resources
-from gateway.calls.results import check_completions, check_contents, check_messages, encode, hold_to
+from gateway.calls.results import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.running import Finder, Outcome, RunningCall
-from gateway.definitions.validators import find_faults
+from gateway.definitions.compiled_schemas import Costly
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.policy import Decision, Limits, Safety
@@ -30,6 +31,7 @@ from gateway.errors import (
     BadInput,
     CallError,
     CapabilityMissing,
+    Fault,
     GatewayError,
     HandlerFailed,
     LimitExceeded,
@@ -82,8 +84,15 @@ class Calls:
     """The stations of this replica."""
 
     def __init__(
-        self, limiter: Limiter, trail: Trail, shaper: shape.Shaper | None = None, metrics: Metrics | None = None
+        self,
+        limiter: Limiter,
+        trail: Trail,
+        shaper: shape.Shaper | None = None,
+        metrics: Metrics | None = None,
+        checks: Checks | None = None,
     ) -> None:
+        self._checks = checks or Checks()
+        self._results = ResultChecks(self._checks)
         self._limiter = limiter
         self._trail = trail
         self._shaper = shaper or shape.Shaper()
@@ -153,6 +162,14 @@ class Calls:
         )
         authorise(principal, bound)
         return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
+
+    async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
+        """What is wrong with settled arguments, for a face that shows more of it than a call does.
+
+        Raises:
+            LimitExceeded, Unavailable: they cannot be checked now.
+        """
+        return await self._checks.check(bound.tenant, bound.validator, arguments)
 
     async def complete(
         self,
@@ -227,7 +244,7 @@ class Calls:
             is_allowed = bound.decision is _ALLOW
             if not is_allowed:
                 decide(bound)
-            prepared = _prepare(bound, given)
+            prepared = await self._prepare(call, bound, given)
             call.digest = prepared.digest
             if not is_allowed:
                 await confirm(call, prepared)
@@ -239,10 +256,8 @@ class Calls:
             finally:
                 call.upstream_ns = perf_counter_ns() - asked_ns
             if isinstance(answer, Result):
-                return _encoded(answer, bound)
-            if len(answer.body) <= shape.LARGEST_TEXT:
-                return _answered(answer, shape.content(answer), bound)
-            return _answered(answer, await self._shaper.content(call.principal, answer), bound)
+                return await self._encode(call, answer, bound)
+            return await self._shape(call, answer, bound)
         except CapabilityMissing:
             raise
         except _SHOWN as error:
@@ -253,6 +268,31 @@ class Calls:
         except Exception:
             log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
             return _failed(shape.crash(call.correlation_id), "crashed")
+
+    async def _prepare(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+        arguments = bound.handler.settle(given)
+        found = bound.validator.check(arguments)
+        if isinstance(found, Costly):
+            found = await self._checks.finish(call.principal.tenant, found)
+        if found:
+            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=found)
+        return bound.handler.prepare(arguments)
+
+    async def _encode(self, call: RunningCall, result: Result, bound: BoundTool) -> Outcome[bytes]:
+        members, structured = encode(result)
+        if bound.output is not None and not result.is_error:
+            await self._results.hold(call.principal.tenant, bound.output, structured)
+        return Outcome(members, "error" if result.is_error else "ok", None, len(members))
+
+    async def _shape(self, call: RunningCall, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
+        if len(answer.body) <= shape.LARGEST_TEXT:
+            members = shape.content(answer)
+        else:
+            members = await self._shaper.content(call.principal, answer)
+        if bound.output is not None:
+            members = await self._results.hold_to(call.principal.tenant, bound.output, members)
+        word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
+        return Outcome(members, word, answer.status, len(members))
 
     async def _read(self, call: RunningCall, bound: BoundResource) -> Outcome[Contents]:
         contents = await self._perform(call, bound, bound.handler, bound.variables)
@@ -297,26 +337,6 @@ class Calls:
         if bound.primitive.safety is not Safety.SAFE:
             await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
         return await handler.run(prepared, call)
-
-
-def _prepare(bound: BoundTool, given: Mapping[str, object]) -> Prepared:
-    arguments = bound.handler.settle(given)
-    if not bound.validator.is_valid(arguments):
-        faults = find_faults(bound.validator, arguments)
-        raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
-    return bound.handler.prepare(arguments)
-
-
-def _encoded(result: Result, bound: BoundTool) -> Outcome[bytes]:
-    members = encode(result, bound.output)
-    return Outcome(members, "error" if result.is_error else "ok", None, len(members))
-
-
-def _answered(answer: UpstreamAnswer, members: bytes, bound: BoundTool) -> Outcome[bytes]:
-    if bound.output is not None:
-        members = hold_to(bound.output, members)
-    word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
-    return Outcome(members, word, answer.status, len(members))
 
 
 def _failed(result: bytes, word: str) -> Outcome[bytes]:

@@ -12,12 +12,12 @@ import anyio
 import structlog
 
 from gateway.catalog.code import CodeCatalog
-from gateway.catalog.turns import Bounds, Turns
 from gateway.catalog.workers import Workers
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller
 from gateway.errors import RedisUnavailable
+from gateway.sandbox.turns import Bounds, Turns
 from gateway.store import audit, tenants
 from gateway.store.audit_outside import OutsideHeads
 from gateway.store.engine import Db, Store

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from gateway.definitions.adornments import read_description, read_title
+from gateway.definitions.compiled_schemas import compile_input, find_faults
 from gateway.definitions.forms import Faults, Form
 from gateway.definitions.handler_requests import read_result
 from gateway.definitions.shapes import point
 from gateway.definitions.tools import HINTS
-from gateway.definitions.validators import compile_input, find_faults
 from gateway.domain.overrides import Wishes
 from gateway.errors import Fault, ToolValidationError
 

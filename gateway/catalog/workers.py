@@ -5,12 +5,10 @@ nothing of ours but one task; it is killed when it takes too long and when nobod
 """
 
 import contextlib
-import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
@@ -20,19 +18,18 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from gateway.catalog.turns import Bounds, Turns
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.compile import ImportOptions
 from gateway.openapi.frames import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
+from gateway.sandbox.processes import child, send_all
+from gateway.sandbox.turns import Bounds, Turns
 
 log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
-_ENVIRONMENT: Mapping[str, str] = {"LANG": "C.UTF-8"}
-_CHUNK = 256 * 1024
 _CPU_GRACE_S = 5
 
 
@@ -137,12 +134,9 @@ class Workers:
 
     async def _run(self, command: Sequence[str], task: Task, content: bytes) -> tuple[Answer, int]:
         started = time.monotonic()
-        process = await _start(command)
-        try:
+        async with child(command) as process:
             answer = await _converse(process, task, content)
             status = await process.wait()
-        finally:
-            await _end(process)
         log.info(
             "document_read",
             seconds=round(time.monotonic() - started, 3),
@@ -170,23 +164,6 @@ class Workers:
         return DocumentTooLarge(f"Reading the document takes more than the {self._limits.wall_s:g} seconds it may.")
 
 
-async def _start(command: Sequence[str]) -> Process:
-    """A new process with nothing of ours."""
-    started: list[Process] = []
-    with anyio.CancelScope(shield=True):  # a start that is cancelled half-way would leave the process alone
-        process = await anyio.open_process(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=_ENVIRONMENT,
-            start_new_session=True,
-        )
-        started.append(process)
-    return started[0]
-
-
 async def _converse(process: Process, task: Task, content: bytes) -> Answer:
     """Give the task and take the answer; the process may break off either."""
     source, sink = process.stdin, process.stdout
@@ -203,12 +180,7 @@ async def _converse(process: Process, task: Task, content: bytes) -> Answer:
 
 
 async def _tell(stream: ByteSendStream, task: Task, content: bytes) -> None:
-    view = memoryview(content)
-    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await stream.send(await anyio.to_thread.run_sync(write_frame, task))
-        for start in range(0, len(view), _CHUNK):
-            await stream.send(bytes(view[start : start + _CHUNK]))
-        await stream.aclose()
+    await send_all(stream, await anyio.to_thread.run_sync(write_frame, task), content)
 
 
 async def _listen(stream: ByteReceiveStream, answer: Answer) -> None:
@@ -221,15 +193,6 @@ async def _listen(stream: ByteReceiveStream, answer: Answer) -> None:
                 return
             content = await buffered.receive_exactly(length)
             answer.take(await anyio.to_thread.run_sync(decode_message, content))
-
-
-async def _end(process: Process) -> None:
-    """The process is gone afterwards, whatever state it was in."""
-    with anyio.CancelScope(shield=True):
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        await process.aclose()
 
 
 def _ascii(text: str | bytes) -> bytes:

@@ -6,6 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from gateway.catalog.snapshots import Snapshot
+from gateway.definitions.compiled_schemas import Validator
 from gateway.definitions.handler_parsing import parse_handler
 from gateway.definitions.handler_specs import (
     HandlerSpec,
@@ -16,7 +17,7 @@ from gateway.definitions.handler_specs import (
     TemplateSpec,
 )
 from gateway.definitions.templates import Tree
-from gateway.definitions.validators import Validator, Validators
+from gateway.definitions.validators import Validators
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.requests import UpstreamAnswer

@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from gateway.definitions.compiled_schemas import Validator, find_faults
 from gateway.definitions.templates import Tree
-from gateway.definitions.validators import Validator, find_faults
 from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
@@ -51,8 +51,8 @@ class PinnedHandler(Generic[_Answer]):
             raise HandlerFailed("the fixed arguments are no object")
         given = {name: value for name, value in arguments.items() if name in self._known}
         merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})
-        if not self._validator.is_valid(merged):
-            faults = find_faults(self._validator, merged)
+        faults = find_faults(self._validator, merged)
+        if faults:
             raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=faults)
         return self._handler.prepare(merged)
 

@@ -5,15 +5,10 @@ meets the limits of this process, and its parent may kill it at any time: nothin
 """
 
 import binascii
-import contextlib
-import gc
-import os
-import resource
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import BinaryIO
 
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
@@ -32,8 +27,8 @@ from gateway.openapi.frames import (
     tell_refusal,
     write_frame,
 )
+from gateway.sandbox.limits import isolate, limit, peak_bytes
 
-_FIRST_OTHER = 3
 _TRACE_LENGTH = 8_000
 _WHITE_SPACE = b" \t\r\n"
 _OUT_OF_MEMORY = "Not enough memory"
@@ -47,13 +42,12 @@ def main() -> None:
 
 def serve(source: BinaryIO, sink: BinaryIO, reply: Callable[[Task, bytes], Iterator[Message]]) -> None:
     """Read one task and what belongs to it, and write what is replied; the process ends soon afterwards."""
-    gc.disable()  # what is parsed has no cycles
-    os.closerange(_FIRST_OTHER, resource.getrlimit(resource.RLIMIT_NOFILE)[0])  # an event loop may let some through
+    isolate()
     length = int.from_bytes(source.read(LENGTH_BYTES), "big")
     task = decode_task(source.read(length))
-    _limit(task)
+    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)
     sink.writelines(write_frame(message) for message in _guard(task, source, reply))
-    sink.write(write_frame(Closing(_peak_bytes())))
+    sink.write(write_frame(Closing(peak_bytes())))
     sink.flush()
 
 
@@ -97,23 +91,6 @@ def _decode(text: bytes) -> bytes:
         return binascii.a2b_base64(text.translate(None, _WHITE_SPACE), strict_mode=True)
     except binascii.Error as error:
         raise InvalidDocument(f"The archive is no base64: {error}.") from error
-
-
-def _limit(task: Task) -> None:
-    wanted = {resource.RLIMIT_AS: task.memory_bytes, resource.RLIMIT_CPU: task.cpu_s, resource.RLIMIT_CORE: 0}
-    for kind, limit in wanted.items():
-        _, most = resource.getrlimit(kind)
-        allowed = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        with contextlib.suppress(ValueError, OSError):  # not every system knows every limit
-            resource.setrlimit(kind, (allowed, allowed))
-
-
-def _peak_bytes() -> int:
-    """The most memory held at once; the system's own count of it may still include the process it came from."""
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

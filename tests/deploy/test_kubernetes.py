@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from gateway.admin.endpoints import LARGE
-from gateway.catalog.turns import Bounds
+from gateway.calls.checks import PLACES, CheckLimits
 from gateway.catalog.workers import WorkLimits
+from gateway.sandbox.turns import Bounds
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build
@@ -234,8 +235,9 @@ def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> No
     """Ours: a document that takes all it may does not end the replica that has it read."""
     container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
     readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
+    checks = PLACES.at_once * CheckLimits().memory_bytes // 2**20
 
-    assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + 512
+    assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + checks + 512
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

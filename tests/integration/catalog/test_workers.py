@@ -14,11 +14,11 @@ import orjson
 import pytest
 
 from gateway.admin.splitter import COMMAND as SPLIT
-from gateway.catalog.turns import Bounds
 from gateway.catalog.workers import Archive, Workers, WorkLimits
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.sandbox.turns import Bounds
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec

@@ -8,7 +8,6 @@ from gateway.definitions.forms import Faults
 from gateway.definitions.schema_costs import most_checks, multiplies
 from gateway.definitions.schema_tree import SchemaTree
 from gateway.definitions.schemas import check_schema
-from gateway.definitions.value_costs import ValueCosts, count_parts
 from gateway.errors import ToolValidationError
 
 
@@ -153,42 +152,3 @@ def test_definitions_that_lead_to_each_other_in_two_ways_are_noticed() -> None:
     }
 
     assert multiplies(SchemaTree({"$ref": "#/$defs/a", "$defs": definitions}))
-
-
-@pytest.mark.parametrize(
-    ("schema", "value", "is_soon_done"),
-    [
-        (TREE, {"left": {"left": {"right": {}}}}, True),
-        ({"items": {"anyOf": [{"type": "integer"}]}}, list(range(1_001)), False),
-        ({"items": {"anyOf": [{"type": "integer"}]}}, list(range(1_000)), True),
-        ({"additionalProperties": {"items": {}}}, {"a": [1], "b": [list(range(3_000))], "c": 5}, True),
-        ({"anyOf": [ANYTHING, {"$ref": "#"}]}, 5, False),
-        ({"anyOf": [ANYTHING, {"type": "integer"}]}, 5, True),
-        ({"prefixItems": [ANYTHING, ANYTHING, {"items": ANYTHING}]}, [1, [2]], True),
-        ({"properties": {"a": {}}}, [1], True),
-        ({"items": {"type": "integer"}}, list(range(2_000)), True),
-        ({"items": {"type": "integer"}}, list(range(2_001)), False),
-        ({"prefixItems": [{"type": "integer"}]}, list(range(100_000)), True),
-        ({"properties": {"a": {}}}, {"b": 1}, True),
-        ({"$defs": {"a": {"items": {}}}}, list(range(100_000)), True),
-        (doubling(30), {"x": {"x": {"x": 1}}}, True),
-    ],
-)
-def test_the_cost_of_a_value_is_counted_up_to_a_bound(schema: dict[str, Any], value: Any, is_soon_done: bool) -> None:
-    """Ours: what a check costs is known before it is made."""
-    assert ValueCosts(SchemaTree(schema)).is_cheap(value) is is_soon_done
-
-
-def test_a_deep_value_against_a_doubling_schema_is_dear() -> None:
-    """Ours: the count sees what depth does."""
-    value: Any = 1
-    for _ in range(30):
-        value = {"x": value}
-
-    assert not ValueCosts(SchemaTree(doubling(30))).is_cheap(value)
-
-
-def test_parts_are_counted_up_to_a_bound() -> None:
-    """Ours: counting a value is bounded too."""
-    assert count_parts({"a": [1, (2, 3)], "b": None}, most=100) == 7
-    assert count_parts(list(range(1_000)), most=10) == 11

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.validators import Validators, compile_input, find_faults
+from gateway.definitions.compiled_schemas import Validator, compile_input, find_faults
+from gateway.definitions.validators import Validators
+
+
+def _faults(validator: Validator, value: object) -> object:
+    return validator.check(value)
 
 
 def _definition(schema: dict[str, Any], name: str = "t") -> bytes:
@@ -47,10 +52,10 @@ def test_at_most_ten_faults_are_told_and_each_is_bounded() -> None:
     """Ours: a hostile argument does not buy a huge answer."""
     schema = {"type": "object", "properties": {"x": {"type": "array", "items": {"type": "integer"}}}}
 
-    faults = find_faults(compile_input(_definition(schema)), {"x": ["y" * 10_000] * 100})
+    validator = compile_input(_definition(schema))
 
-    assert len(faults) == 10
-    assert max(len(fault.reason) for fault in faults) <= 300
+    assert len(find_faults(validator, {"x": ["y" * 20] * 100})) == 10
+    assert [len(fault.reason) for fault in find_faults(validator, {"x": ["y" * 10_000]})] == [300]
 
 
 async def test_a_schema_is_compiled_once() -> None:
@@ -74,14 +79,14 @@ async def test_a_large_schema_is_compiled_off_the_event_loop() -> None:
     """Ours: compiling does not hold up other calls."""
     many = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(2000)}}
 
-    assert (await Validators().of(_definition(many))).is_valid({"p1": "x"})
+    assert not _faults((await Validators().of(_definition(many))), {"p1": "x"})
 
 
 def test_a_pattern_bomb_is_linear() -> None:
     """Ours: matching costs no more than the text is long (TEN-5)."""
     schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
 
-    assert not compile_input(_definition(schema)).is_valid({"x": "a" * 100_000 + "!"})
+    assert _faults(compile_input(_definition(schema)), {"x": "a" * 100_000 + "!"})
 
 
 def _nested(depth: int, leaf: object, **beside: object) -> dict[str, Any]:
@@ -127,9 +132,9 @@ def test_a_value_that_would_be_checked_in_endless_ways_is_refused() -> None:
         _definition({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions})
     )
 
-    assert validator.is_valid(_nested(3, {}))
-    assert not validator.is_valid(_nested(60, {"bad": 1}))
-    assert "too deeply" in find_faults(validator, _nested(60, {"bad": 1}))[0].reason
+    assert not _faults(validator, _nested(3, {}))
+    assert _faults(validator, _nested(60, {"bad": 1}))
+    assert "too large for this schema" in find_faults(validator, _nested(60, {"bad": 1}))[0].reason
     assert find_faults(validator, {"x": 5}) == ()
 
 
@@ -157,7 +162,7 @@ def test_arguments_are_judged_by_the_dialect_that_the_schema_names(
     """JSON Schema: `$schema` says how keywords are meant (TDF-2)."""
     validator = compile_input(_definition({"$schema": dialect, "type": "object", "properties": {"a": schema}}))
 
-    assert validator.is_valid(valid)
+    assert not _faults(validator, valid)
     assert find_faults(validator, invalid)[0].pointer.startswith("/a")
 
 
@@ -166,8 +171,8 @@ def test_a_schema_beyond_what_can_be_counted_still_judges() -> None:
     many = {"anyOf": [{"const": number} for number in range(20_001)]}
     validator = compile_input(_definition({"type": "object", "properties": {"a": many, "b": {"$ref": "#"}}}))
 
-    assert not validator.is_valid({"a": 5})
-    assert "too deeply" in find_faults(validator, {"a": 5})[0].reason
+    assert _faults(validator, {"a": 5})
+    assert "too large for this schema" in find_faults(validator, {"a": 5})[0].reason
 
 
 def test_a_large_flat_value_is_explained_as_far_as_that_is_cheap() -> None:
@@ -195,8 +200,8 @@ async def test_an_output_schema_has_its_own_validator() -> None:
     output = await validators.of_output(json.dumps(both).encode())
 
     assert output is not None
-    assert output.is_valid({"x": 1})
-    assert not output.is_valid({"id": 1})
-    assert (await validators.of(json.dumps(both).encode())).is_valid({"id": 1})
+    assert not _faults(output, {"x": 1})
+    assert _faults(output, {"id": 1})
+    assert not _faults((await validators.of(json.dumps(both).encode())), {"id": 1})
     assert await validators.of_output(_definition(SCHEMA)) is None
     assert await validators.of_output(_definition({"type": "object", "description": '"outputSchema"'})) is None

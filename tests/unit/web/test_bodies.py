@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from gateway.errors import DocumentTooLarge, InvalidBody
-from gateway.web.bodies import MAX_DEPTH, declared_length, load_json, read_body
+from gateway.web.bodies import MAX_DEPTH, declared_length, load_json, read_body, refuse_many_values
 
 Json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -231,3 +231,27 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
     """Ours: untrusted bytes are a value or InvalidBody, never anything else."""
     with contextlib.suppress(InvalidBody):
         load_json(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_refused"),
+    [
+        (b"[" + b"1," * 98 + b"1]", False),
+        (b"[" + b"1," * 99 + b"1]", True),
+        (b"[" + b"{}," * 8 + b"{}]", False),
+        (b"[" + b"{}," * 9 + b"{}]", True),
+        (b'["' + b"{[," * 500 + b'"]', False),
+        (b'["' + b'\\",\\\\,{' * 500 + b'"]', False),
+        (b'["\\\\",' + b"1," * 100 + b"1]", True),
+        (b'["\\\\\\"",' + b"1," * 90 + b"1]", False),
+        (b"[" + b'"",' * 300 + b'""]', True),
+        (b"[" * 11 + b'"' + b'\\"' * 500, True),
+    ],
+)
+def test_values_are_counted_before_they_are_read(raw: bytes, is_refused: bool) -> None:
+    """Ours: what stands in strings is no value, and counting costs no more than reading (ISO-2)."""
+    if is_refused:
+        with pytest.raises(DocumentTooLarge, match="more than 100 JSON values, or more than 10 objects"):
+            refuse_many_values(raw, values=100, containers=10)
+    else:
+        refuse_many_values(raw, values=100, containers=10)

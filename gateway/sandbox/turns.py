@@ -4,7 +4,7 @@ A tenant that asks for much waits behind itself, not before others.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,11 +16,17 @@ _RETRY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How many work at once, how many may wait for them, and how many of those for one tenant."""
+    """How many work at once, how many may wait for them, and how many of both may be of one tenant.
+
+    `work` names what waits, for the refusal.
+    """
 
     at_once: int = 2
+    at_once_each: int | None = None
+    """None: as many as work at once."""
     waiting: int = 16
     waiting_each: int = 4
+    work: str = "documents"
 
 
 class Turns:
@@ -29,12 +35,18 @@ class Turns:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._free = bounds.at_once
+        self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @property
     def waiting_count(self) -> int:
         """How many wait now."""
         return sum(len(queue) for queue in self._waiting.values())
+
+    @property
+    def working_count(self) -> int:
+        """How many work now."""
+        return self._held.total()
 
     @asynccontextmanager
     async def place(self, tenant: str) -> AsyncGenerator[None]:
@@ -43,14 +55,22 @@ class Turns:
         Raises:
             LimitExceeded: too many wait already, of this tenant or in all.
         """
-        if self._free:
-            self._free -= 1
+        if self._free and self._may_begin(tenant):
+            self._begin(tenant)
         else:
             await self._wait(tenant)
         try:
             yield
         finally:
-            self._pass_on()
+            self._pass_on(tenant)
+
+    def _may_begin(self, tenant: str) -> bool:
+        most = self._bounds.at_once_each
+        return most is None or self._held[tenant] < most
+
+    def _begin(self, tenant: str) -> None:
+        self._free -= 1
+        self._held[tenant] += 1
 
     async def _wait(self, tenant: str) -> None:
         self._check(tenant)
@@ -60,7 +80,7 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # the place came together with the cancellation
-                self._pass_on()
+                self._pass_on(tenant)
             else:
                 self._drop(tenant, turn)
             raise
@@ -68,26 +88,34 @@ class Turns:
     def _check(self, tenant: str) -> None:
         if len(self._waiting.get(tenant, ())) >= self._bounds.waiting_each:
             raise LimitExceeded(
-                f"{self._bounds.waiting_each} documents of the tenant are waiting to be read already; try again soon",
+                f"{self._bounds.waiting_each} {self._bounds.work} of the tenant are waiting already; try again soon",
                 retry_after_s=_RETRY_S,
             )
         if self.waiting_count >= self._bounds.waiting:
             raise LimitExceeded(
-                f"{self._bounds.waiting} documents are waiting to be read already; try again soon",
+                f"{self._bounds.waiting} {self._bounds.work} are waiting already; try again soon",
                 retry_after_s=_RETRY_S,
             )
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, tenant: str) -> None:
         """Give the place to the tenant whose turn is next; it waits longest for its next turn then."""
-        while self._waiting:
-            tenant, queue = self._waiting.popitem(last=False)
+        self._free += 1
+        self._held[tenant] -= 1
+        if not self._held[tenant]:
+            del self._held[tenant]
+        while (following := self._next()) is not None:
+            queue = self._waiting.pop(following)
             turn = queue.popleft()
             if queue:
-                self._waiting[tenant] = queue
+                self._waiting[following] = queue
             if not turn.done():
+                self._begin(following)
                 turn.set_result(None)
                 return
-        self._free += 1
+
+    def _next(self) -> str | None:
+        """The first tenant in line that may have another place."""
+        return next((tenant for tenant in self._waiting if self._may_begin(tenant)), None)
 
     def _drop(self, tenant: str, turn: "asyncio.Future[None]") -> None:
         queue = self._waiting.get(tenant)

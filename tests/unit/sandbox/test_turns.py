@@ -7,8 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.catalog.turns import Bounds, Turns
 from gateway.errors import LimitExceeded
+from gateway.sandbox.turns import Bounds, Turns
 
 
 class Desk:
@@ -120,3 +120,50 @@ async def test_any_mix_of_ends_leaves_every_place_free() -> None:
         assert (now, most, turns.waiting_count) == (0, 2, 0)
         async with turns.place("a"), turns.place("b"):
             pass
+
+
+async def test_a_tenant_has_no_more_than_its_share_at_once() -> None:
+    """Ours: free places are for others when a tenant has its own (ISO-3)."""
+    desk = Desk(Bounds(at_once=4, at_once_each=1, waiting_each=3))
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            for name in ("a1", "a2", "a3", "b1", "c1"):
+                group.start_soon(desk.work, name)
+                await anyio.wait_all_tasks_blocked()
+            assert desk.began == ["a1", "b1", "c1"]
+            assert (desk.turns.working_count, desk.turns.waiting_count) == (3, 2)
+            for name in ("a1", "b1", "a2", "c1", "a3"):
+                desk.ends[name].set()
+                await anyio.wait_all_tasks_blocked()
+
+    assert desk.began == ["a1", "b1", "c1", "a2", "a3"]
+    assert (desk.turns.working_count, desk.turns.waiting_count) == (0, 0)
+
+
+async def test_one_who_left_the_line_holds_nobody_up() -> None:
+    """Ours: a place goes to the next in line, also where the first one was cancelled."""
+    desk = Desk(Bounds(at_once=2, at_once_each=1))
+    left = anyio.CancelScope()
+
+    async def leave() -> None:
+        with left:
+            await desk.work("a2")
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            group.start_soon(desk.work, "a1")
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(leave)
+            await anyio.wait_all_tasks_blocked()
+            for name in ("a3", "b1", "c1"):
+                group.start_soon(desk.work, name)
+                await anyio.wait_all_tasks_blocked()
+            left.cancel()
+            desk.ends["a1"].set()
+            await anyio.wait_all_tasks_blocked()
+            assert desk.began == ["a1", "b1", "a3"]
+            for name in ("a3", "b1", "c1"):
+                desk.ends[name].set()
+                await anyio.wait_all_tasks_blocked()
+
+    assert desk.turns.working_count == 0

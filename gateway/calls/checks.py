@@ -1,0 +1,111 @@
+"""Dear validations: checks that would hold up the event loop, made in child processes that can be killed.
+
+Few run at once. A tenant holds at most a quarter of the places, waits in a bounded line for its next one, and is told
+to retry when that line is full. A check that takes more memory or time than it may is refused like one that is too
+dear from the start.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+import structlog
+
+from gateway.definitions.check_worker import LENGTH_BYTES, OUT_OF_MEMORY, CheckTask, decode_answer, encode_task
+from gateway.definitions.compiled_schemas import Costly, Validator
+from gateway.domain.identifiers import TenantId
+from gateway.errors import Fault, Unavailable
+from gateway.sandbox.processes import child, send_all
+from gateway.sandbox.turns import Bounds, Turns
+
+log = structlog.get_logger(__name__)
+
+COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.check_worker")
+
+PLACES = Bounds(at_once=4, at_once_each=1, waiting=16, waiting_each=4, work="checks of large values")
+"""Child processes of one replica: four, of which one tenant holds one."""
+
+_ADVICE = "send less in one call, or have the tool's schema simplified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLimits:
+    """What one check may take."""
+
+    cpu_s: int = 2
+    wall_s: float = 10.0
+    memory_bytes: int = 128 * 2**20
+
+
+class Checks:
+    """Checks values against schemas: cheap ones at once, dear ones elsewhere."""
+
+    def __init__(
+        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, bounds: Bounds = PLACES
+    ) -> None:
+        self._command = command
+        self._limits = limits or CheckLimits()
+        self._turns = Turns(bounds)
+
+    @property
+    def running_count(self) -> int:
+        """How many child processes have a place now."""
+        return self._turns.working_count
+
+    async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
+        """The violations, none for a value that conforms; a check that would take too much, or did, is one.
+
+        Raises:
+            LimitExceeded: too many checks wait, of this tenant or in all.
+            Unavailable: the process did not start.
+        """
+        found = validator.check(instance)
+        return await self.finish(tenant, found) if isinstance(found, Costly) else found
+
+    async def finish(self, tenant: TenantId, costly: Costly) -> tuple[Fault, ...]:
+        """The violations that a child process finds; as for `check`."""
+        refusal = costly.refusal
+        if refusal is not None:
+            return (refusal,)
+        async with self._turns.place(tenant):
+            try:
+                with anyio.fail_after(self._limits.wall_s):
+                    answer, status = await self._run(costly)
+            except TimeoutError:
+                return (self._broken_off(),)
+        if status == 0:
+            return decode_answer(answer).faults
+        if status == OUT_OF_MEMORY or status < 0:  # ended by the system, or aborted by a library without memory
+            return (self._broken_off(),)
+        log.error("check_not_started", status=status)
+        raise Unavailable("The check of a large value did not start.")
+
+    async def _run(self, costly: Costly) -> tuple[bytes, int]:
+        limits, started = self._limits, time.monotonic()
+        task = CheckTask(
+            memory_bytes=limits.memory_bytes,
+            cpu_s=limits.cpu_s,
+            member=costly.member,
+            definition_bytes=len(costly.definition),
+        )
+        head = encode_task(task)
+        length = len(head).to_bytes(LENGTH_BYTES, "big")
+        async with child(self._command) as process:
+            source, sink = process.stdin, process.stdout
+            if source is None or sink is None:  # both are asked for
+                raise Unavailable("The check of a large value has no pipes.")
+            await send_all(source, length, head, costly.definition, costly.instance)
+            answer = b"".join([part async for part in sink])
+            status = await process.wait()
+        log.info("value_checked", seconds=round(time.monotonic() - started, 3), units=costly.units, status=status)
+        return answer, status
+
+    def _broken_off(self) -> Fault:
+        limits = self._limits
+        reason = (
+            f"is too large for this schema: checking it takes more than the {limits.cpu_s} seconds or the"
+            f" {limits.memory_bytes // 2**20} MiB that one check may take; {_ADVICE}"
+        )
+        return Fault(pointer="", reason=reason)

@@ -1,0 +1,1 @@
+"""Killable child processes for documents and for dear validations: start, limits, fair turns."""

@@ -1,0 +1,342 @@
+"""Schemas and values that are made to cost: what checking and explaining takes is bounded before it begins."""
+
+from collections.abc import Generator
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.definitions.compiled_schemas import IN_LOOP, Costly, compile_input
+from gateway.errors import Fault
+from tests.support.refusals import Refuser
+
+FLOOR = 16 * 2**20
+"""What any refusal may take: one explanation copies a bounded number of values, however small the body is."""
+
+
+@pytest.fixture(scope="module")
+def refuser() -> Generator[Refuser]:
+    """A process with one GiB of address space."""
+    with Refuser() as process:
+        yield process
+
+
+def _members(count: int) -> dict[str, int]:
+    return {f"k{number}": 1 for number in range(count)}
+
+
+def _unevaluated(depth: int, keyword: str) -> dict[str, Any]:
+    """Schemas in each other of which each asks again what those inside have looked at."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(depth):
+        inner = [schema] if keyword in {"allOf", "anyOf", "oneOf"} else schema
+        schema = {keyword: inner, "unevaluatedProperties": {"type": "integer"}}
+    return schema
+
+
+def _doubled(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"not": {}}
+    for _ in range(depth):
+        schema = {"allOf": [schema, {"required": ["zz"]}], "properties": {"a": schema}}
+    return schema
+
+
+def _chain(depth: int, **beside: object) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value, **beside}
+    return value
+
+
+def _array(items: dict[str, Any]) -> dict[str, Any]:
+    return {"properties": {"x": {"type": "array", "items": items}}}
+
+
+REPROS: dict[str, tuple[dict[str, Any], object]] = {
+    "60 required x 0.65 MB": (
+        {"required": [f"r{number}" for number in range(60)]},
+        {f"key-of-some-length-{number:08}": number for number in range(16_000)},
+    ),
+    "100 required x 80,000 members": ({"required": [f"r{number}" for number in range(100)]}, _members(80_000)),
+    "200 dependentRequired of 50": (
+        {"dependentRequired": {f"k{a}": [f"r{b}" for b in range(50)] for a in range(200)}},
+        _members(90_000),
+    ),
+    "oneOf 300 consts x 200,000": (
+        _array({"oneOf": [{"const": number} for number in range(300)]}),
+        {"x": [299] * 200_000},
+    ),
+    "300 objects x 60,000": (
+        _array(
+            {"oneOf": [{"type": "object", "properties": {"a": {"const": n}}, "required": ["a"]} for n in range(300)]}
+        ),
+        {"x": [{"a": 299}] * 60_000},
+    ),
+    "unevaluatedProperties, 400 branches x 60,000": (
+        {
+            "anyOf": [{"properties": {f"p{number}": {}}} for number in range(400)],
+            "unevaluatedProperties": {"type": "string"},
+        },
+        _members(60_000),
+    ),
+    "200 patternProperties x 20,000": (
+        {"patternProperties": {f"^k.*{number}$": {"type": "string"} for number in range(200)}},
+        _members(20_000),
+    ),
+    "nested unevaluatedProperties, tiny value": (_unevaluated(30, "allOf"), {"k": 1, "m": 2}),
+    "violations of doubled schemas": (_doubled(9), _chain(9, pad="x" * 400)),
+    "enum of 2,000 texts, all violated": (
+        _array({"enum": [f"s{number}" for number in range(2_000)]}),
+        {"x": [1] * 1_600},
+    ),
+    "1,000 required x 16 KiB": ({"required": [f"r{number}" for number in range(1_000)]}, _members(1_400)),
+    "anyOf 400 x 0.6 MB": (
+        {"anyOf": [{"required": [f"r{number}"]} for number in range(400)]},
+        {f"key-of-some-length-{number:08}": number for number in range(16_000)},
+    ),
+    "oneOf of all names": (
+        {"additionalProperties": False, "propertyNames": {"oneOf": [{"maxLength": 1}] * 200}},
+        _members(60_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPROS)
+@pytest.mark.parametrize("examine", [False, True], ids=["loop", "child"])
+def test_refusing_takes_little_memory_whatever_the_schema(name: str, examine: bool, refuser: Refuser) -> None:
+    """Ours: checking and explaining takes at most ten times the body, or is not done (ISO-2)."""
+    schema, instance = REPROS[name]
+    if examine and _is_refused(compile_input(_definition(schema)).check(instance)):
+        return  # no child process ever sees it
+
+    measured = refuser.measure(schema, instance, examine=examine)
+
+    assert measured.is_costly or measured.faults
+    assert measured.peak_bytes <= 10 * measured.body_bytes + FLOOR, measured
+
+
+def _is_refused(found: object) -> bool:
+    return isinstance(found, Costly) and found.refusal is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_refused"),
+    [
+        ("oneOf 300 consts x 200,000", True),
+        ("300 objects x 60,000", True),
+        ("unevaluatedProperties, 400 branches x 60,000", False),
+        ("200 patternProperties x 20,000", False),
+        ("nested unevaluatedProperties, tiny value", True),
+    ],
+)
+def test_a_dear_check_is_not_made_on_the_event_loop(name: str, is_refused: bool) -> None:
+    """Ours: schema times value is counted first; the dearest are not even tried (ISO-2)."""
+    schema, instance = REPROS[name]
+    found = compile_input(_definition(schema)).check(instance)
+
+    assert isinstance(found, Costly)
+    assert (found.refusal is not None) is is_refused
+    if found.refusal is not None:
+        assert "send less in one call" in found.refusal.reason
+
+
+def _definition(schema: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"name": "t", "inputSchema": schema})
+
+
+TEXT = "ab" * 25_000
+DEAR: dict[str, tuple[dict[str, Any], object]] = {
+    "recursion through two definitions": (
+        {
+            "$ref": "#/$defs/n",
+            "$defs": {
+                one: {"properties": {"x": {"anyOf": [{"$ref": f"#/$defs/{other}"}] * 2}}, "additionalProperties": False}
+                for one, other in (("n", "m"), ("m", "n"))
+            },
+        },
+        _chain(60),
+    ),
+    "dynamic recursion through two keywords": (
+        {
+            "$dynamicAnchor": "n",
+            "patternProperties": {"a": {"$dynamicRef": "#n"}, "^a": {"$ref": "#/$defs/other"}},
+            "$defs": {"other": {"patternProperties": {"a": {"$dynamicRef": "#n"}, "^a": {"$ref": "#"}}}},
+        },
+        _chain(60),
+    ),
+    "lists in lists x items x oneOf": (
+        {"items": {"items": {"items": {"oneOf": [{"type": "string"}] * 99 + [{"type": "integer"}]}}}},
+        [[[1] * 100] * 10] * 10,
+    ),
+    "patternProperties x names": ({"patternProperties": {f"{n}.*x": {} for n in range(100)}}, _members(5_000)),
+    "unevaluatedItems under branches": (
+        {"anyOf": [{"prefixItems": [{}] * 50}] * 100, "unevaluatedItems": {"type": "integer"}},
+        [1] * 20_000,
+    ),
+    "contains and unevaluatedItems": (
+        {"allOf": [{"contains": {"const": 5.5}, "minContains": 1}] * 50, "unevaluatedItems": {"type": "number"}},
+        [5.5] * 2_000,
+    ),
+    "uniqueItems of fifteen large lists": ({"uniqueItems": True}, [[0] * 5_000 + [n] for n in range(15)]),
+    "uniqueItems of few floats each": ({"items": {"uniqueItems": True}}, [[n + 0.5 for n in range(15)]] * 1_000),
+    "one long text x one intricate pattern": (
+        {"items": {"pattern": "|".join(f"[ab]*{'ab'[n % 2]}[ab]{{{n + 9}}}[cd]" for n in range(24))}},
+        [TEXT],
+    ),
+    "names x one intricate pattern": ({"propertyNames": {"pattern": "(?:[ab]*a[ab]{300})+c"}}, {TEXT: 1}),
+    "enum of large values": ({"items": {"enum": [[0] * 200 + [n] for n in range(100)]}}, [[0] * 200 + [99]] * 100),
+    "const of a large value": ({"items": {"const": [{"a": n} for n in range(1_000)]}}, [[{"a": 1}]] * 500),
+    "if, then, else": ({"items": {"if": {"enum": [0.5, *range(999)]}, "then": {"maximum": 1.5}}}, [1e300] * 1_000),
+    "dependentSchemas": (
+        {"items": {"dependentSchemas": {f"k{a}": {"required": [f"k{b}" for b in range(50)]} for a in range(50)}}},
+        [_members(50)] * 300,
+    ),
+    "small steps of large numbers": ({"items": {"multipleOf": 1e-300}}, [1e300] * 1_000),
+    "steps of long numbers": ({"items": {"multipleOf": 0.01}}, [10**4_000] * 200),
+    "depth": (
+        {"items": {"$ref": "#"}, "oneOf": [{"type": "array"}, {"type": "integer"}] * 50},
+        [[[[1] * 500] * 10] * 10],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_whatever_multiplies_the_work_is_counted(name: str) -> None:
+    """Ours: each of these takes the event loop long, or a factor away from it; none is made there (ISO-2)."""
+    schema, instance = DEAR[name]
+
+    assert isinstance(compile_input(_definition(schema)).check(instance), Costly)
+
+
+CHEAP: dict[str, tuple[dict[str, Any], object]] = {
+    "a thousand objects of twenty members": (
+        _array(
+            {
+                "type": "object",
+                "properties": {f"k{number}": {"type": ["integer", "string"]} for number in range(20)},
+                "required": ["k1", "k2", "k3"],
+                "additionalProperties": False,
+            }
+        ),
+        {"x": [_members(20)] * 1_000},
+    ),
+    "a long vector": (_array({"type": "number"}), {"x": [0.5] * 100_000}),
+    "a large text": ({"properties": {"x": {"type": "string", "maxLength": 2_000_000}}}, {"x": "y" * 2**20}),
+    "a large text beside a format": (
+        {"properties": {"x": {"type": "string"}, "id": {"type": "string", "format": "uuid"}}},
+        {"x": "y" * 2**20, "id": "12345678-1234-1234-1234-123456789012"},
+    ),
+    "a tree": (
+        {
+            "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "value": {"type": "integer", "minimum": 0}},
+            "additionalProperties": False,
+        },
+        {"left": {"left": {"value": 1}, "right": {}}, "right": {"value": 2}},
+    ),
+    "a filter of and, or, not": (
+        {
+            "$ref": "#/$defs/f",
+            "$defs": {
+                "f": {
+                    "oneOf": [
+                        {"required": ["and"], "properties": {"and": {"items": {"$ref": "#/$defs/f"}}}},
+                        {"required": ["or"], "properties": {"or": {"items": {"$ref": "#/$defs/f"}}}},
+                        {"required": ["not"], "properties": {"not": {"$ref": "#/$defs/f"}}},
+                        {"required": ["field"], "properties": {"field": {"type": "string"}}},
+                    ]
+                }
+            },
+        },
+        {"and": [{"field": "a"}, {"or": [{"not": {"field": "b"}}, {"field": "c"}]}] * 20},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_everyday_values_are_checked_at_once(name: str) -> None:
+    """Ours: the bound costs ordinary callers nothing (ISO-2)."""
+    schema, instance = CHEAP[name]
+
+    assert compile_input(_definition(schema)).check(instance) == ()
+
+
+def test_violations_are_collected_of_small_values_only() -> None:
+    """Ours: a large argument is named, not searched (ISO-2)."""
+    validator = compile_input(_definition({"properties": {"x": {"type": "string"}, "y": {"type": "integer"}}}))
+
+    assert _told(validator.check({"x": ["z" * 20_000]})) == [("/x", "it is too large or too intricate")]
+    assert _told(validator.check({"x": ["z" * 20_000], "y": "no"}))[1][0] == "/y"
+    assert _told(validator.check({"x": "z" * 20_000, "y": "no"})) == [("/y", '"no" is not of type "integer"')]
+
+
+def _told(found: object) -> list[tuple[str, str]]:
+    assert isinstance(found, tuple)
+    faults = cast("tuple[Fault, ...]", found)
+    return [
+        (fault.pointer, fault.reason.partition("; ")[2].partition(" to say")[0] or fault.reason) for fault in faults
+    ]
+
+
+def test_a_name_that_a_pointer_has_to_escape_is_found() -> None:
+    """Ours: the rough explanation finds every argument, whatever it is called (CAL-2)."""
+    names = ["a/b", "c~d", "e%20f", "g h", "é#?"]
+    validator = compile_input(_definition({"properties": {name: {"type": "integer"} for name in names}}))
+    found = validator.check({**dict.fromkeys(names, "x"), "pad": "y" * 20_000})
+
+    assert isinstance(found, tuple)
+    assert [fault.pointer for fault in found] == ["/a~1b", "/c~0d", "/e%20f", "/g h", "/é#?"]
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+REQUIRED = st.lists(st.sampled_from([f"n{number}" for number in range(60)]), max_size=60, unique=True)
+VALUES = st.lists(st.integers() | st.text(max_size=9), min_size=1, max_size=30, unique=True)
+LEAVES = st.one_of(
+    st.builds(lambda kind: {"type": kind}, st.sampled_from(["string", "integer", "object", "array", "null"])),
+    st.builds(lambda names: {"required": names}, REQUIRED),
+    st.builds(lambda names: {"dependentRequired": {"a": names, "b": names}}, REQUIRED),
+    st.builds(lambda values: {"enum": values}, VALUES),
+    st.just({"multipleOf": 0.01}),
+    st.just({"maxLength": 1}),
+    st.just({"pattern": "^[a-z]{3,40}x$"}),
+    st.just(False),
+)
+
+
+def _composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    several = st.lists(inner, min_size=1, max_size=6)
+    return st.one_of(
+        st.builds(lambda schemas: {"anyOf": schemas}, several),
+        st.builds(lambda schemas: {"oneOf": schemas, "unevaluatedProperties": False}, several),
+        st.builds(lambda schemas: {"allOf": schemas, "unevaluatedItems": False}, several),
+        st.builds(lambda schema: {"items": schema, "uniqueItems": True}, inner),
+        st.builds(lambda schema: {"contains": schema, "minContains": 3}, inner),
+        st.builds(lambda schema: {"additionalProperties": schema, "maxProperties": 2}, inner),
+        st.builds(lambda schema: {"patternProperties": {"^[a-d]$": schema, ".": schema}}, inner),
+        st.builds(lambda schema: {"propertyNames": schema}, inner),
+        st.builds(lambda a, b: {"if": a, "then": b, "else": {"not": a}}, inner, inner),
+        st.builds(lambda schemas: {"properties": dict(zip("abcd", schemas, strict=False))}, several),
+    )
+
+
+SCHEMAS = st.recursive(LEAVES, _composed, max_leaves=25).filter(lambda schema: isinstance(schema, dict))
+PARTS = st.recursive(
+    st.integers() | st.text(max_size=20) | st.none() | st.just("x" * 3_000),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=20,
+)
+COUNTS = st.sampled_from([1, 10, 300, 5_000])
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(schema=SCHEMAS, part=PARTS, count=COUNTS, is_list=st.booleans())
+def test_no_generated_refusal_takes_more_than_ten_bodies(
+    schema: dict[str, Any], part: object, count: int, is_list: bool, refuser: Refuser
+) -> None:
+    """Ours: peak memory of a refusal is at most ten times its body, and its work on the loop is bounded (ISO-2)."""
+    instance = [part] * count if is_list else {f"{'abcd'[number % 4]}{number}": part for number in range(count)}
+    measured = refuser.measure(schema, instance)
+
+    assert measured.peak_bytes <= 10 * measured.body_bytes + FLOOR, measured
+    assert not measured.is_costly or measured.units > IN_LOOP
