@@ -10,6 +10,7 @@ EDGE_ATTACKS = "tests/attacks/test_edge_requests.py"
 BODY_ATTACKS = "tests/attacks/test_edge_bodies.py"
 ADMIN_ATTACKS = "tests/attacks/test_admin_isolation.py"
 GUARD_ATTACKS = "tests/attacks/test_guarded_places.py"
+CREDENTIALS_IN_ANSWERS = "tests/attacks/test_credentials_in_answers.py"
 OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
@@ -706,7 +707,7 @@ CALLS = (
         "handler-credential-echo",
         "a named credential that an upstream sends back is blanked out",
         "gateway/handlers/requests.py",
-        "answer = blank(answer, (named.credential,))",
+        "answer = await self._way.redaction.apply(answer, (named.credential,))",
         "pass",
         (f"{REQUESTS}::test_a_named_credential_goes_where_it_belongs_and_nothing_of_it_comes_back",),
     ),
@@ -837,7 +838,7 @@ CALLS = (
         "credential-echo",
         "a credential that an upstream sends back is blanked out",
         "gateway/handlers/operations.py",
-        "return blank(answer, stored.values())",
+        "return await self._redaction.apply(answer, tuple(stored.values()))",
         "return answer",
         ("tests/behaviour/protocol/test_calls.py::test_stored_credentials_go_out_and_callers_never_do",),
     ),
@@ -845,8 +846,8 @@ CALLS = (
         "credential-echo-encoded",
         "a credential that comes back percent-encoded, or in base64, is blanked out too",
         "gateway/handlers/redaction.py",
-        'forms = {value, quote(raw, safe=""), quote_plus(raw), json.dumps(value)[1:-1], b64encode(raw).decode()}',
-        "forms = {value}",
+        "decoded = decode(text, self._escapes)",
+        "decoded = text",
         ("tests/attacks/test_guarded_places.py::test_a_credential_that_comes_back_encoded_is_blanked",),
     ),
     Guard(
@@ -1572,6 +1573,50 @@ SLOW_CLIENTS = (
     ),
 )
 
+ANSWERS_SHOWN = (
+    Guard(
+        "redaction-of-headers",
+        "headers of an answer that are shown are redacted as its body is",
+        "gateway/handlers/redaction.py",
+        "answer = self._with_headers(answer)",
+        "pass",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_no_header_shows_a_credential",),
+    ),
+    Guard(
+        "redaction-of-charsets",
+        "text is compared in the charset in which it will be read",
+        "gateway/handlers/redaction.py",
+        "text = self._in_utf8(body, kind, parameters) if is_read else None",
+        "text = None",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_secrets_of_other_scripts_are_found",),
+    ),
+    Guard(
+        "redaction-of-base64",
+        "a credential is found in base64 at every offset",
+        "gateway/handlers/secret_forms.py",
+        "in _EDGES[:offsets]:",
+        "in _EDGES[:1]:",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_no_encoding_of_a_credential_is_shown",),
+    ),
+    Guard(
+        "redaction-is-bounded",
+        "an answer that shows credentials in thousands of places is replaced whole",
+        "gateway/handlers/redaction.py",
+        "redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)",
+        "redacted = self._without(text, spans)",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_an_answer_that_is_nothing_but_credentials_is_replaced_whole",),
+    ),
+    Guard(
+        "token-endpoint-errors",
+        "a token endpoint cannot have the secret shown as its error code",
+        "gateway/upstream/token_requests.py",
+        'if error in _NAMED else ""',
+        'if error else ""',
+        (f"{CREDENTIALS_IN_ANSWERS}::test_a_token_endpoint_cannot_have_its_error_shown",),
+    ),
+)
+
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -1583,4 +1628,5 @@ GUARDS = (
     *CALLS,
     *THE_WAY_OUT,
     *DOCUMENTS,
+    *ANSWERS_SHOWN,
 )
