@@ -11,6 +11,7 @@ BODY_ATTACKS = "tests/attacks/test_edge_bodies.py"
 ADMIN_ATTACKS = "tests/attacks/test_admin_isolation.py"
 GUARD_ATTACKS = "tests/attacks/test_guarded_places.py"
 CREDENTIALS_IN_ANSWERS = "tests/attacks/test_credentials_in_answers.py"
+METHOD_OVERRIDES = "tests/attacks/test_method_overrides.py"
 OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
@@ -1605,6 +1606,22 @@ ANSWERS_SHOWN = (
         "redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)",
         "redacted = self._without(text, spans)",
         (f"{CREDENTIALS_IN_ANSWERS}::test_an_answer_that_is_nothing_but_credentials_is_replaced_whole",),
+    ),
+    Guard(
+        "method-override-headers",
+        "no header makes another request of the one that was judged",
+        "gateway/domain/headers.py",
+        "or lower in OVERRIDES or",
+        "or",
+        (f"{METHOD_OVERRIDES}::test_a_stored_handler_of_before_does_not_send_one",),
+    ),
+    Guard(
+        "method-override-fields",
+        "a field that frameworks take for the method counts in the level",
+        "gateway/definitions/safety.py",
+        "    if method is None:\n        return level, what",
+        "    if True:\n        return level, what",
+        (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),
     ),
     Guard(
         "token-endpoint-errors",
