@@ -12,6 +12,7 @@ ADMIN_ATTACKS = "tests/attacks/test_admin_isolation.py"
 GUARD_ATTACKS = "tests/attacks/test_guarded_places.py"
 CREDENTIALS_IN_ANSWERS = "tests/attacks/test_credentials_in_answers.py"
 METHOD_OVERRIDES = "tests/attacks/test_method_overrides.py"
+DECLARED_LEVELS = "tests/attacks/test_declared_levels.py"
 OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
@@ -1622,6 +1623,22 @@ ANSWERS_SHOWN = (
         "    if method is None:\n        return level, what",
         "    if True:\n        return level, what",
         (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),
+    ),
+    Guard(
+        "alias-level",
+        "a tool that is another name for an operation is never judged milder than the operation",
+        "gateway/catalog/assessing.py",
+        "    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])",
+        "    return declared",
+        (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
+    ),
+    Guard(
+        "counted-level",
+        "policy decides by the level that counts, not by the one that is shown",
+        "gateway/handlers/bind.py",
+        "decision_for(tool.level)",
+        "decision_for(tool.safety)",
+        (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
     ),
     Guard(
         "token-endpoint-errors",
