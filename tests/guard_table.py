@@ -1641,6 +1641,22 @@ ANSWERS_SHOWN = (
         (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
     ),
     Guard(
+        "repeated-names",
+        "JSON that names a member twice has no structured content that may differ from its text",
+        "gateway/calls/shape.py",
+        "    if has_repeated_names(compact):",
+        "    if False:",
+        ("tests/unit/calls/test_repeated_names.py::test_a_name_that_stands_twice_leaves_no_structured_content",),
+    ),
+    Guard(
+        "steps-outline",
+        "who confirms a list of steps reads which requests it sends",
+        "gateway/handlers/kinds.py",
+        ", outline=outline(spec))",
+        ")",
+        (f"{CONFIRM}::test_a_list_of_steps_is_confirmed_with_its_requests",),
+    ),
+    Guard(
         "token-endpoint-errors",
         "a token endpoint cannot have the secret shown as its error code",
         "gateway/upstream/token_requests.py",
