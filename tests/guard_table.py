@@ -10,6 +10,9 @@ EDGE_ATTACKS = "tests/attacks/test_edge_requests.py"
 BODY_ATTACKS = "tests/attacks/test_edge_bodies.py"
 ADMIN_ATTACKS = "tests/attacks/test_admin_isolation.py"
 GUARD_ATTACKS = "tests/attacks/test_guarded_places.py"
+CREDENTIALS_IN_ANSWERS = "tests/attacks/test_credentials_in_answers.py"
+METHOD_OVERRIDES = "tests/attacks/test_method_overrides.py"
+DECLARED_LEVELS = "tests/attacks/test_declared_levels.py"
 OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
@@ -714,7 +717,7 @@ CALLS = (
         "handler-credential-echo",
         "a named credential that an upstream sends back is blanked out",
         "gateway/handlers/requests.py",
-        "answer = blank(answer, (named.credential,))",
+        "answer = await self._way.redaction.apply(answer, (named.credential,))",
         "pass",
         (f"{REQUESTS}::test_a_named_credential_goes_where_it_belongs_and_nothing_of_it_comes_back",),
     ),
@@ -845,7 +848,7 @@ CALLS = (
         "credential-echo",
         "a credential that an upstream sends back is blanked out",
         "gateway/handlers/operations.py",
-        "return blank(answer, stored.values())",
+        "return await self._redaction.apply(answer, tuple(stored.values()))",
         "return answer",
         ("tests/behaviour/protocol/test_calls.py::test_stored_credentials_go_out_and_callers_never_do",),
     ),
@@ -853,8 +856,8 @@ CALLS = (
         "credential-echo-encoded",
         "a credential that comes back percent-encoded, or in base64, is blanked out too",
         "gateway/handlers/redaction.py",
-        'forms = {value, quote(raw, safe=""), quote_plus(raw), json.dumps(value)[1:-1], b64encode(raw).decode()}',
-        "forms = {value}",
+        "decoded = decode(text, self._escapes)",
+        "decoded = text",
         ("tests/attacks/test_guarded_places.py::test_a_credential_that_comes_back_encoded_is_blanked",),
     ),
     Guard(
@@ -2021,6 +2024,98 @@ ARGUMENT_BUDGET = (
     ),
 )
 
+ANSWERS_SHOWN = (
+    Guard(
+        "redaction-of-headers",
+        "headers of an answer that are shown are redacted as its body is",
+        "gateway/handlers/redaction.py",
+        "answer = self._with_headers(answer)",
+        "pass",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_no_header_shows_a_credential",),
+    ),
+    Guard(
+        "redaction-of-charsets",
+        "text is compared in the charset in which it will be read",
+        "gateway/handlers/redaction.py",
+        "text = self._in_utf8(body, kind, parameters) if is_read else None",
+        "text = None",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_secrets_of_other_scripts_are_found",),
+    ),
+    Guard(
+        "redaction-of-base64",
+        "a credential is found in base64 at every offset",
+        "gateway/handlers/secret_forms.py",
+        "in _EDGES[:offsets]:",
+        "in _EDGES[:1]:",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_no_encoding_of_a_credential_is_shown",),
+    ),
+    Guard(
+        "redaction-is-bounded",
+        "an answer that shows credentials in thousands of places is replaced whole",
+        "gateway/handlers/redaction.py",
+        "redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)",
+        "redacted = self._without(text, spans)",
+        (f"{CREDENTIALS_IN_ANSWERS}::test_an_answer_that_is_nothing_but_credentials_is_replaced_whole",),
+    ),
+    Guard(
+        "method-override-headers",
+        "no header makes another request of the one that was judged",
+        "gateway/domain/headers.py",
+        "or lower in OVERRIDES or",
+        "or",
+        (f"{METHOD_OVERRIDES}::test_a_stored_handler_of_before_does_not_send_one",),
+    ),
+    Guard(
+        "method-override-fields",
+        "a field that frameworks take for the method counts in the level",
+        "gateway/definitions/safety.py",
+        "    if method is None:\n        return level, what",
+        "    if True:\n        return level, what",
+        (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),
+    ),
+    Guard(
+        "alias-level",
+        "a tool that is another name for an operation is never judged milder than the operation",
+        "gateway/catalog/assessing.py",
+        "    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])",
+        "    return declared",
+        (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
+    ),
+    Guard(
+        "counted-level",
+        "policy decides by the level that counts, not by the one that is shown",
+        "gateway/handlers/bind.py",
+        "decision_for(tool.level)",
+        "decision_for(tool.safety)",
+        (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
+    ),
+    Guard(
+        "repeated-names",
+        "JSON that names a member twice has no structured content that may differ from its text",
+        "gateway/calls/shape.py",
+        "    if has_repeated_names(compact):",
+        "    if False:",
+        ("tests/unit/calls/test_repeated_names.py::test_a_name_that_stands_twice_leaves_no_structured_content",),
+    ),
+    Guard(
+        "steps-outline",
+        "who confirms a list of steps reads which requests it sends",
+        "gateway/handlers/kinds.py",
+        ", outline=outline(spec))",
+        ")",
+        (f"{CONFIRM}::test_a_list_of_steps_is_confirmed_with_its_requests",),
+    ),
+    Guard(
+        "token-endpoint-errors",
+        "a token endpoint cannot have the secret shown as its error code",
+        "gateway/upstream/token_requests.py",
+        'if error in _NAMED else ""',
+        'if error else ""',
+        (f"{CREDENTIALS_IN_ANSWERS}::test_a_token_endpoint_cannot_have_its_error_shown",),
+    ),
+)
+
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -2036,4 +2131,5 @@ GUARDS = (
     *EGRESS_OF_TENANTS,
     *AUDIT_TRAIL_AND_REDIS,
     *ARGUMENT_BUDGET,
+    *ANSWERS_SHOWN,
 )

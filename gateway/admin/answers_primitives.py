@@ -133,7 +133,7 @@ class PrimitiveValid(Shown):
 class RequestShown(Shown):
     """What a call would send, before its credentials are added."""
 
-    summary: Annotated[str, Field(description="The call on one line.")]
+    summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
     method: str | None
     url: str | None
     headers: Annotated[Sequence[tuple[str, str]], Field(description="Names and values, without credentials.")]

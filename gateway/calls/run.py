@@ -161,6 +161,7 @@ class Calls:
             self, principal, peer, finder, correlation_id=correlation_id, asked=("get", bound.primitive.name)
         )
         authorise(principal, bound)
+        call.levels = bound.primitive.levels
         return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
@@ -198,11 +199,13 @@ class Calls:
         """Take a tool call through all stations; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
+        call.levels = bound.tool.levels
         return self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
 
     def pass_resource(self, call: RunningCall, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
         """Take the reading of a resource through all stations; see `read`."""
         authorise(call.principal, bound)
+        call.levels = bound.primitive.levels
         return self._through(call, bound.limits, lambda: self._read(call, bound))
 
     async def _through(
@@ -248,7 +251,7 @@ class Calls:
             call.digest = prepared.digest
             if not is_allowed:
                 await confirm(call, prepared)
-            if bound.tool.safety is not _SAFE:
+            if bound.tool.level is not _SAFE:
                 await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
             asked_ns = perf_counter_ns()
             try:
@@ -334,7 +337,7 @@ class Calls:
         call.digest = prepared.digest
         if bound.decision is Decision.CONFIRM:
             await confirm(call, prepared)
-        if bound.primitive.safety is not Safety.SAFE:
+        if bound.primitive.level is not Safety.SAFE:
             await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
         return await handler.run(prepared, call)
 

@@ -12,6 +12,7 @@ from gateway.calls import shape
 from gateway.calls.allowance import Allowance
 from gateway.calls.peers import CallPeer
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.policy import Levels
 from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
@@ -78,6 +79,7 @@ class RunningCall:
         "asked",
         "correlation_id",
         "digest",
+        "levels",
         "peer",
         "principal",
         "source",
@@ -104,6 +106,7 @@ class RunningCall:
         self.correlation_id = correlation_id
         self.asked = asked
         self.digest = b""
+        self.levels: Levels | None = None
         self.source = ""
         self.upstream_ns = 0
         self.started_ns = time.perf_counter_ns()
@@ -167,6 +170,7 @@ class RunningCall:
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
             result_bytes=outcome.size,
             action=self.asked[0],
+            levels=self.levels,
         )
 
     def _inner_side(self) -> "_Inside":

@@ -16,6 +16,7 @@ import structlog
 
 from gateway.calls.cutting import Cut, cut_json, cut_text, describe
 from gateway.calls.refusals import FIRST_ERROR, quote, refuse
+from gateway.calls.repeated_names import has_repeated_names
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
 from gateway.domain.requests import UpstreamAnswer
@@ -36,6 +37,10 @@ _MAX_TYPE = 256
 _NOTHING = b'"content":[],"isError":false'
 _TEXT_START = b'"content":[{"type":"text","text":'
 _END = b'],"isError":false'
+_REPEATED = (
+    "This JSON names a member of an object more than once. Readers differ in which of them counts, so it is shown as "
+    "text only, without structured content."
+)
 
 
 class Leftovers(Protocol):
@@ -97,6 +102,8 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
         return _text(decode_text(answer.body, parameters), answer, link)
     if len(compact) > LARGEST_TEXT:
         return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
+    if has_repeated_names(compact):
+        return _blocks(compact.decode(), _REPEATED)
     if compact == b"null":  # the SDK drops a member that is null, so there is none
         return _TEXT_START + b'"null"}],"isError":false'
     return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
@@ -155,6 +162,8 @@ def _cut_structure(cut: Cut, answer: UpstreamAnswer, link: str | None) -> bytes:
     blocks = _blocks(kept, note, _link(answer, link))
     if kept == "null":
         return blocks
+    if has_repeated_names(cut.kept):
+        return _blocks(kept, note, _REPEATED, _link(answer, link))
     start = blocks[: -len(_END)]
     return b"".join((start, b'],"structuredContent":', kept.encode(), b',"isError":false'))
 

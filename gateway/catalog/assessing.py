@@ -51,7 +51,10 @@ def settle_levels(primitives: Iterable[Primitive], imported: Levels) -> Sequence
 
 def _spread(tools: Mapping[str, Primitive], imported: Levels) -> dict[str, Safety]:
     """The level of every tool of the tenant's own: the highest of all that can be reached from it."""
-    levels = {name: tool.override or _alone(tool, tools, imported) for name, tool in tools.items()}
+    levels = {
+        name: _alone(tool, tools, imported) if tool.override is None else _count(tool, tool.override, imported)
+        for name, tool in tools.items()
+    }
     callers: dict[str, list[str]] = defaultdict(list)
     for name, tool in tools.items():
         if tool.override is None:
@@ -81,8 +84,23 @@ def _settle(primitive: Primitive, levels: Levels) -> Primitive:
     reasons = (*primitive.safety_reasons, *(_reason(reference, level) for reference, level in called))
     if primitive.override is None:
         return replace(primitive, safety=assessed, assessed=assessed, safety_reasons=reasons)
-    said = f"declared beside the definition; by itself it would be {assessed}"
-    return replace(primitive, assessed=assessed, safety=primitive.override, safety_reasons=(said, *reasons))
+    said = [f"declared beside the definition; by itself it would be {assessed}"]
+    counted = _count(primitive, primitive.override, levels)
+    if counted is not primitive.override:
+        said.append(f"policy counts it as {counted}, the level of the operation that it runs; declare that level there")
+    return replace(
+        primitive,
+        assessed=assessed,
+        safety=primitive.override,
+        counted=None if counted is primitive.override else counted,
+        safety_reasons=(*said, *reasons),
+    )
+
+
+def _count(primitive: Primitive, declared: Safety, levels: Levels) -> Safety:
+    """The declared level, but never less than that of an operation that the handler is another name for."""
+    operations = [one for one in called_by(primitive) if one.startswith(OPERATION)]
+    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])
 
 
 def _reason(reference: str, level: Safety) -> str:

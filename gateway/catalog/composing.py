@@ -108,6 +108,8 @@ def tool_of(primitive: Primitive) -> Tool:
         origin=primitive.origin,
         primitive=primitive.id if is_stored else PrimitiveId(""),
         handler=primitive.handler,
+        counted=primitive.counted,
+        levels=primitive.levels,
     )
 
 

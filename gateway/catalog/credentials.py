@@ -12,7 +12,7 @@ from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.origins import read_origins
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
-from gateway.domain.headers import PRIVATE, PRIVATE_PREFIXES
+from gateway.domain.headers import is_private
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.requests import Credential
 from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
@@ -23,7 +23,7 @@ from gateway.upstream.wire import is_header_value, is_sendable_header
 MOST = 1_000
 """Credentials of one tenant."""
 _MOST_USERS_SHOWN = 20
-_NEVER_FILLED = PRIVATE | {"accept", "content-type"}
+_NEVER_FILLED = frozenset({"accept", "content-type"})
 _WITH_FIELD = frozenset({Place.HEADER, Place.QUERY})
 
 
@@ -178,8 +178,7 @@ def _field(draft: CredentialDraft) -> str:
 
 
 def _is_sendable(header: str) -> bool:
-    lower = header.lower()
-    return is_sendable_header(header) and lower not in _NEVER_FILLED and not lower.startswith(PRIVATE_PREFIXES)
+    return is_sendable_header(header) and header.lower() not in _NEVER_FILLED and not is_private(header)
 
 
 def _secret(draft: CredentialDraft) -> Credential:

@@ -62,9 +62,8 @@ async def create_primitive(
     async with change(tenant, catalog, entry, by=by) as db:
         await check_fit(tenant, catalog, db, ready, own=None)
         made = _compose(ready, draft)
-        entry.detail = _detail(made)
         await primitives.insert(tenant, db, made)
-        listed = await _settled(tenant, catalog, db, made)
+        listed, entry.detail = await _settled_with_detail(tenant, catalog, db, made)
     await _tell(tenant, catalog, family, [made.name])
     return listed
 
@@ -120,9 +119,10 @@ async def update_primitive(
         if ready is not None:
             await check_fit(tenant, catalog, db, ready, own=current)
         revised = _succeed(current, draft, ready)
-        entry.detail = _detail(revised) | ({} if revised.name == current.name else {"name": revised.name})
         await primitives.save(tenant, db, revised)
-        saved = await _settled(tenant, catalog, db, replace(revised, version=current.version + 1))
+        later = replace(revised, version=current.version + 1)
+        saved, detail = await _settled_with_detail(tenant, catalog, db, later)
+        entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
     await _tell(tenant, catalog, family, [seen.name, revised.name])
     return saved
 
@@ -199,6 +199,14 @@ async def _settled(tenant: TenantId, catalog: Catalog, db: Db, primitive: Primit
     return Listed(item=settled, hides_code=is_hiding)
 
 
+async def _settled_with_detail(
+    tenant: TenantId, catalog: Catalog, db: Db, primitive: Primitive
+) -> tuple[Listed, dict[str, object]]:
+    listed = await _settled(tenant, catalog, db, primitive)
+    settled = listed.item if isinstance(listed.item, Primitive) else primitive
+    return listed, _detail(settled)
+
+
 def _compose(ready: PreparedPrimitive, draft: PrimitiveDraft) -> Primitive:
     now = datetime.now(UTC)
     return _with(
@@ -237,6 +245,12 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """What the audit entry says: never the handler, whose texts are the tenant's own business."""
+    """What the audit entry says, with both levels: never the handler, whose texts are the tenant's own business."""
     override = None if primitive.override is None else primitive.override.value
-    return {"id": primitive.id, "enabled": primitive.enabled, "assessed": primitive.assessed.value, "safety": override}
+    detail = {
+        "id": primitive.id,
+        "enabled": primitive.enabled,
+        "assessed": primitive.assessed.value,
+        "safety": override,
+    }
+    return detail if primitive.counted is None else {**detail, "counted": primitive.counted.value}

@@ -10,7 +10,7 @@ from gateway.definitions.results import LONGEST, MOST_PATHS, is_path, is_pointer
 from gateway.definitions.shapes import as_object, point
 from gateway.definitions.templates import Template
 from gateway.definitions.urls import UrlTemplate
-from gateway.domain.headers import FRAMING, PRIVATE, PRIVATE_PREFIXES
+from gateway.domain.headers import FRAMING, OVERRIDES, is_private
 from gateway.errors import HandlerInvalid, TemplateInvalid
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")
@@ -110,7 +110,9 @@ def _objection(name: str) -> str | None:
         return "is not the name of a header"
     if lower == "authorization":
         return "cannot be written here; store a credential and name it in 'credential'"
-    if lower in FRAMING or lower in PRIVATE or lower.startswith(PRIVATE_PREFIXES):
+    if lower.replace("_", "-") in OVERRIDES:
+        return "would change the method or the target that was declared; declare those themselves"
+    if lower in FRAMING or is_private(name):
         return "is a header that only the gateway sets"
     return None
 

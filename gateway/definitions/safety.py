@@ -1,6 +1,8 @@
 """How much harm a declared handler can do, judged by what it is made of."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import unquote
 
 from gateway.definitions.handler_specs import (
     CallStep,
@@ -14,9 +16,13 @@ from gateway.definitions.handler_specs import (
     StepsSpec,
     TemplateSpec,
 )
+from gateway.definitions.shapes import as_object
+from gateway.domain.headers import METHOD_FIELD
 from gateway.domain.policy import Safety
 
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))
+_METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+_FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
 _RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
 
 
@@ -69,7 +75,25 @@ def _of_steps(steps: Sequence[Step], safety_of: Callable[[str], Safety | None] |
 
 
 def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
-    return safety_of_method(spec.method), f"sends {spec.method} to {spec.url.origin}"
+    level, what = safety_of_method(spec.method), f"sends {spec.method} to {spec.url.origin}"
+    method = _override(spec)
+    if method is None:
+        return level, what
+    other = safety_of_method(method) if method.upper() in _METHODS else Safety.DANGEROUS
+    return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD} that may change the method"
+
+
+def _override(spec: HttpSpec) -> str | None:
+    """What the request puts into the field from which frameworks take the method, as it is declared."""
+    body: object = None if spec.body is None else spec.body.source
+    members = as_object(body)
+    if members is not None and METHOD_FIELD in members:
+        return str(members[METHOD_FIELD])
+    for text in (spec.url.source, body):
+        found = _FIELD.search(unquote(text)) if isinstance(text, str) else None
+        if found is not None:
+            return found[1]
+    return None
 
 
 def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from gateway.domain.identifiers import AuditId, TenantId
+from gateway.domain.policy import Levels
 
 
 class AuditKind(StrEnum):
@@ -39,6 +40,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     duration_us: int = 0
     result_bytes: int = 0
     action: str = "call"
+    levels: Levels | None = None
+    """Declared and assessed level of a primitive whose tenant declared another than was assessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,3 +28,26 @@ PRIVATE = frozenset({"cookie", "forwarded", "set-cookie", "via", "x-real-ip"})
 """They say who asks and which way a request came."""
 
 PRIVATE_PREFIXES = ("proxy-", "x-forwarded-")
+
+OVERRIDES = frozenset(
+    {
+        "x-http-method",
+        "x-http-method-override",
+        "x-method-override",
+        "x-original-method",
+        "x-original-uri",
+        "x-original-url",
+        "x-override-url",
+        "x-rewrite-url",
+    }
+)
+"""Servers and frameworks take the method or the target from them, which would not be the ones that were judged."""
+
+METHOD_FIELD = "_method"
+"""The field of a query or form from which frameworks take the method."""
+
+
+def is_private(name: str) -> bool:
+    """Whether only the gateway may fill a header of this name; `_` counts as `-`, as CGI and WSGI have it."""
+    lower = name.lower().replace("_", "-")
+    return lower in PRIVATE or lower in OVERRIDES or lower.startswith(PRIVATE_PREFIXES)

@@ -12,6 +12,10 @@ class Safety(StrEnum):
     DANGEROUS = "dangerous"
 
 
+Levels = tuple[Safety, Safety]
+"""A level that was declared, and the one that was assessed."""
+
+
 class Decision(StrEnum):
     """What a call of some safety level needs before it runs."""
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.policy import Safety
+from gateway.domain.policy import Levels, Safety
 from gateway.domain.tools import Origin
 
 
@@ -44,3 +44,14 @@ class Primitive:
     version: int = 1
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    counted: Safety | None = None
+
+    @property
+    def level(self) -> Safety:
+        """The level that policy counts: `safety`, but never less than that of an operation that the handler runs."""
+        return self.counted or self.safety
+
+    @property
+    def levels(self) -> Levels | None:
+        """Declared and assessed level, where they differ."""
+        return None if self.override in {None, self.assessed} else (self.safety, self.assessed)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
-from gateway.domain.policy import Safety
+from gateway.domain.policy import Levels, Safety
 
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
@@ -45,3 +45,12 @@ class Tool:
     """Arguments that an override fixes, as a JSON object; they are not part of the definition."""
     result: bytes = b""
     """How an override wants JSON answers cut, as a JSON object."""
+    counted: Safety | None = None
+    """The level that policy counts where that is stricter than `safety`; see `Primitive.level`."""
+    levels: Levels | None = None
+    """Declared and assessed level of a tenant's own tool, where they differ; each call records them."""
+
+    @property
+    def level(self) -> Safety:
+        """The level that policy counts."""
+        return self.counted or self.safety

@@ -143,7 +143,7 @@ class Binder:
 
     async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
         """The tool with its validators, its handler and what the policy says of it."""
-        decision = snapshot.policy.decision_for(tool.safety)
+        decision = snapshot.policy.decision_for(tool.level)
         handler, talks = await self._tool_handler(snapshot, tool)
         return BoundTool(
             tenant=snapshot.tenant,
@@ -160,7 +160,7 @@ class Binder:
         """The resource with its handler and what the policy says of it."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.RESOURCE)
-        decision = snapshot.policy.decision_for(primitive.safety)
+        decision = snapshot.policy.decision_for(primitive.level)
         return BoundResource(
             tenant=snapshot.tenant,
             primitive=primitive,
@@ -177,7 +177,7 @@ class Binder:
         """The resource template with what makes its handlers and what the policy says of it."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.TEMPLATE)
-        decision = snapshot.policy.decision_for(primitive.safety)
+        decision = snapshot.policy.decision_for(primitive.level)
         return BoundTemplate(
             tenant=snapshot.tenant,
             primitive=primitive,
@@ -194,7 +194,7 @@ class Binder:
         """The prompt with its handler and what the policy says of it."""
         listed = _decode_listed(primitive.definition)
         behind = await self._kinds.behind(snapshot, primitive, Family.PROMPT)
-        decision = snapshot.policy.decision_for(primitive.safety)
+        decision = snapshot.policy.decision_for(primitive.level)
         return BoundPrompt(
             tenant=snapshot.tenant,
             primitive=primitive,

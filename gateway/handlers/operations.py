@@ -10,7 +10,7 @@ from gateway.domain.plans import RequestPlan, SchemeKind
 from gateway.domain.requests import Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.tools import Tool
 from gateway.handlers.port import Call, Prepared, SecretReader
-from gateway.handlers.redaction import blank
+from gateway.handlers.redaction import Redaction
 from gateway.upstream.credentials import apply
 from gateway.upstream.pool import Upstream
 from gateway.upstream.request import RequestBuilder
@@ -34,6 +34,7 @@ class OperationHandler:
         self._optional = frozenset(_optional_arguments(self._plan))
         self._upstream = upstream
         self._secrets = secrets
+        self._redaction = Redaction()
         self._tokens = (tokens or Tokens(upstream)) if _may_fetch_tokens(self._plan) else None
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -52,7 +53,7 @@ class OperationHandler:
         return Prepared(request=request, digest=seen.digest())
 
     async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
-        """Send it and return the answer; a credential that the upstream echoes is blanked out."""
+        """Send it and return the answer; a credential that the upstream echoes is redacted."""
         request = prepared.request
         if request is None:
             raise TypeError("an operation is prepared as one request")
@@ -62,7 +63,7 @@ class OperationHandler:
         if self._tokens is not None:
             return await self._run_with_tokens(request, stored, self._tokens)
         answer = await self._upstream.listen(apply(request, self._plan.security, stored), tenant=self._tenant)
-        return blank(answer, stored.values())
+        return await self._redaction.apply(answer, tuple(stored.values()))
 
     async def _run_with_tokens(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
@@ -73,7 +74,7 @@ class OperationHandler:
             await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
             if request.idempotent:
                 sent, answer = await self._attempt(request, stored, tokens)
-        return blank(answer, (*stored.values(), *sent.values()))
+        return await self._redaction.apply(answer, (*stored.values(), *sent.values()))
 
     async def _attempt(
         self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens

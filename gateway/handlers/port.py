@@ -19,7 +19,7 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A call, final but not yet made: what will be sent, its digest, and one line that a person can read.
+    """A call, final but not yet made: what will be sent, its digest, and a summary that a person can read.
 
     `request` is there when the call is exactly one upstream request; any other handler finds its input in `arguments`.
     """
@@ -31,7 +31,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """The line: what it is named, or else its request."""
+        """What it is named, or else its request on one line."""
         return self.named or ("" if self.request is None else f"{self.request.method} {self.request.url}")
 
 

@@ -2,7 +2,7 @@
 that goes only where it was stored for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import msgspec
@@ -17,7 +17,7 @@ from gateway.handlers.credentials import with_credential
 from gateway.handlers.media import JSON, TEXT, read_json
 from gateway.handlers.origins import is_among
 from gateway.handlers.port import SecretReader
-from gateway.handlers.redaction import blank
+from gateway.handlers.redaction import Redaction
 from gateway.upstream.paths import check_path_value
 from gateway.upstream.pool import Upstream
 from gateway.upstream.text import Unwritable
@@ -38,6 +38,7 @@ class Exit:
     upstream: Upstream
     secrets: SecretReader
     origins: frozenset[str] | None
+    redaction: Redaction = field(default_factory=Redaction)
 
 
 class Requester:
@@ -80,7 +81,7 @@ class Requester:
         )
 
     async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
-        """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is blanked out.
+        """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is redacted.
 
         Raises:
             CredentialMissing: the credential is not stored, or not for this origin.
@@ -96,7 +97,7 @@ class Requester:
         except TimeoutError:
             raise UpstreamTimeout("The upstream did not answer in time.") from None
         if named is not None:
-            answer = blank(answer, (named.credential,))
+            answer = await self._way.redaction.apply(answer, (named.credential,))
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return cut_answer(answer, self._spec.result) if is_cut else answer
 

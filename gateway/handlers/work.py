@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.port import Call, Prepared
@@ -41,11 +42,12 @@ class Work(Protocol[_Answer_co]):
 
 
 class WorkHandler(Generic[_Answer]):
-    """A handler that does some work."""
+    """A handler that does some work; `outline` adds to its summary what the arguments do not say."""
 
-    def __init__(self, subject: Subject, work: Work[_Answer]) -> None:
+    def __init__(self, subject: Subject, work: Work[_Answer], *, outline: str = "") -> None:
         self._subject = subject
         self._work = work
+        self._outline = outline
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """The arguments as they are: null is a value."""
@@ -53,7 +55,8 @@ class WorkHandler(Generic[_Answer]):
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The call that these arguments make."""
-        return prepared(self._subject, arguments)
+        made = prepared(self._subject, arguments)
+        return replace(made, named=f"{made.named}\n{self._outline}") if self._outline else made
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Do the work."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
+from gateway.domain.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
 from gateway.domain.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
 from gateway.openapi.components import Components
 from gateway.openapi.fields import Fields, inner_lists
@@ -109,7 +109,7 @@ class Parameters:
             if location is Location.HEADER and name.lower() in DESCRIBED:
                 self._check_described(name)
                 return None
-            _check_header(name, location)
+            _check_name(name, location)
             return self._described(node, self._planned(node, name, location, where))
         except _LeftOut:
             raise
@@ -225,7 +225,9 @@ def _identify(node: Object) -> tuple[str, Location]:
 _PLACES = {location.value: location for location in Location}
 
 
-def _check_header(name: str, location: Location) -> None:
+def _check_name(name: str, location: Location) -> None:
+    if location is Location.QUERY and name == METHOD_FIELD:
+        raise Unusable(f"the query parameter {quote_text(name)} would change the method of the operation")
     if location not in {Location.HEADER, Location.COOKIE}:
         return
     if not _TOKEN.fullmatch(name):
@@ -235,7 +237,7 @@ def _check_header(name: str, location: Location) -> None:
     lower = name.lower()
     if lower in FRAMING:
         raise _LeftOut(f"the header {quote_text(name)} is set by the connection; it is not offered")
-    if lower in PRIVATE or lower.startswith(PRIVATE_PREFIXES):
+    if is_private(name):
         raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
 
 

@@ -79,7 +79,7 @@ class Shown:
     def can_read(self, uri: str) -> bool:
         """Whether the URI names something here that policy lets be read."""
         found = self.resources.by_name.get(uri) or next(self.templates_for(uri), None)
-        return found is not None and self._policy.decision_for(found.safety) is not Decision.DENY
+        return found is not None and self._policy.decision_for(found.level) is not Decision.DENY
 
     @cached_property
     def queried(self) -> Sequence[Queried]:

@@ -192,7 +192,9 @@ def _change_detail(row: RowMapping) -> dict[str, object]:
 
 
 def _call_detail(row: RowMapping) -> dict[str, object]:
+    detail: dict[str, object] = orjson.loads(row["detail"])
     return {
+        **detail,
         "subject": row["subject"],
         "digest": row["digest"].hex(),
         "status": row["status"],

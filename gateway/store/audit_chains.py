@@ -3,7 +3,10 @@
 import secrets
 from collections.abc import Iterable, Sequence
 
+import orjson
+
 from gateway.domain.audit import CallRecord
+from gateway.domain.policy import Levels
 from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
 from gateway.store.audit_heads import End
 
@@ -71,8 +74,13 @@ class Chains:
             record.status,
             record.duration_us,
             record.result_bytes,
-            "{}",
+            "{}" if record.levels is None else _detail(record.levels),
         )
         mac = link(self._key, previous, row)
         self._ends[tenant] = (seq + 1, mac)
         return (*row, mac)
+
+
+def _detail(levels: Levels) -> str:
+    declared, assessed = levels
+    return orjson.dumps({"safety": declared, "assessed": assessed}).decode()

@@ -2,7 +2,6 @@
 
 import base64
 import math
-import re
 import time
 from typing import Any
 from urllib.parse import quote_plus, urlencode
@@ -26,7 +25,22 @@ _NOT_THIS_WAY = frozenset((400, 401))
 _NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
 """What servers say that look for the client elsewhere than it was; many say nothing."""
 
-_ERROR = re.compile(r"[a-z_]{1,40}")
+_NAMED = frozenset(
+    {
+        "access_denied",
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "invalid_target",
+        "server_error",
+        "slow_down",
+        "temporarily_unavailable",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+"""Registered error codes that messages name. Others are not shown: an endpoint may echo the secret."""
 
 
 async def fetch_token(upstream: Upstream, tenant: TenantId, scheme: SchemePlan, credential: Credential) -> AccessToken:
@@ -74,7 +88,7 @@ def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
     members = _members(answer)
     if answer.status != _OK:
         error = _error(answer)
-        why = f" ({error})" if error and _ERROR.fullmatch(error) else ""
+        why = f" ({error})" if error in _NAMED else ""
         raise TokenRefused(f"The token endpoint of {scheme.name!r} answered with status {answer.status}{why}.")
     value, kind = members.get("access_token"), members.get("token_type", "bearer")
     if not isinstance(value, str) or not value or not is_header_value(value):

@@ -6,10 +6,9 @@ Whatever is written to an upstream was judged here first, and no error repeats w
 import re
 from functools import lru_cache
 
-from gateway.domain.headers import DESCRIBED, FRAMING, PRIVATE, PRIVATE_PREFIXES
+from gateway.domain.headers import DESCRIBED, FRAMING, is_private
 
 _NAMES = 1024
-_IDENTITY = DESCRIBED | PRIVATE
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 """Visible ASCII with inner blanks: a field value without surrounding whitespace (RFC 9110 section 5.5).
@@ -50,6 +49,5 @@ def is_sendable_header(name: str) -> bool:
 
 
 def is_argument_header(name: str) -> bool:
-    """Whether a tool argument may fill this header: not framing, identity, forwarding or body headers."""
-    lower = name.lower()
-    return is_sendable_header(name) and lower not in _IDENTITY and not lower.startswith(PRIVATE_PREFIXES)
+    """Whether a tool argument may fill this header: not framing, identity, forwarding, override or body headers."""
+    return is_sendable_header(name) and name.lower() not in DESCRIBED and not is_private(name)

@@ -166,3 +166,43 @@ async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
 
     assert bound is not None
     assert bound.talks
+
+
+async def test_a_list_of_steps_is_confirmed_with_its_requests(house: Household) -> None:
+    """Ours: the question names method, host and path of what the steps send, and the tools they call (SAF-2)."""
+    step = {"method": "DELETE", "url": "https://api.example.com/pets/{{ id }}?force=1"}
+    long = {"method": "POST", "url": "https://api.example.com/" + "a" * 400}
+    steps = [
+        {"http": step},
+        {"http": step},
+        {"if": {"when": "id == 1", "then": [{"http": long}], "else": [{"call": {"tool": "other"}}]}},
+        {"return": {"text": "x"}},
+    ]
+    house.has_tool("tidies", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
+    peer = TalkingPeer(answers={CONFIRM: {"action": "decline"}})
+
+    await house.call("tidies", {"id": "7\nsends GET https://harmless.example/"}, peer)
+
+    message = peer.asked[CONFIRM].params["message"]
+    assert isinstance(message, str)
+    assert message.splitlines() == [
+        "Allow this call?",
+        'tidies {"id":"7\\nsends GET https://harmless.example/"}',
+        "sends DELETE https://api.example.com/pets/{{ id }}?force=1",
+        "may send POST https://api.example.com/" + "a" * 275 + "…",
+        "may call the tool other",
+    ]
+
+
+async def test_an_outline_is_bounded(house: Household) -> None:
+    """Ours: a question stays readable however many requests there are (SAF-2)."""
+    steps = [{"http": {"method": "POST", "url": f"https://api.example.com/{n}"}} for n in range(60)]
+    house.has_tool("floods", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
+    peer = TalkingPeer(answers={CONFIRM: {"action": "decline"}})
+
+    await house.call("floods", {}, peer)
+
+    message = peer.asked[CONFIRM].params["message"]
+    assert isinstance(message, str)
+    assert message.splitlines()[-1] == "and makes 40 further requests and calls"
+    assert len(message.splitlines()) == 23

@@ -1,0 +1,91 @@
+"""Headers and fields from which servers take another method or target than the one that was judged."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.definitions.handler_parsing import parse_handler
+from gateway.definitions.safety import assess
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
+from gateway.domain.sources import Status
+from gateway.errors import HandlerInvalid
+from gateway.upstream.pool import Upstream
+from gateway.upstream.wire import is_argument_header
+from tests.support.household import Household
+from tests.support.openapi import fate, input_of, with_parameter
+from tests.support.upstream import recording_upstream
+
+HEADERS = (
+    "X-HTTP-Method-Override",
+    "x-http-method",
+    "X-Method-Override",
+    "X_HTTP_METHOD_OVERRIDE",
+    "X-Original-URL",
+    "x-rewrite-url",
+)
+URL = "https://api.example.com/pets"
+
+
+def _http(method: str = "GET", url: str = URL, **more: Any) -> dict[str, Any]:
+    return {"kind": "http", "method": method, "url": url, **more}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+@pytest.mark.parametrize("value", ["DELETE", "{{ method }}"])
+def test_a_handler_declares_no_other_method(name: str, value: str) -> None:
+    """Ours: neither as a constant nor from an argument, in a handler, a step or a lookup (SAF-1, ISO-4)."""
+    request = _http(headers={name: value})
+    step = {"method": "GET", "url": URL, "headers": {name: value}}
+    for handler in (request, {"kind": "steps", "steps": [{"http": step}]}):
+        with pytest.raises(HandlerInvalid):
+            parse_handler(handler, Family.TOOL)
+
+
+@pytest.mark.parametrize("name", HEADERS)
+async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
+    """Ours: what was declared before the rule is refused when it is called (SAF-1)."""
+    assert not is_argument_header(name)
+    async with recording_upstream() as api, Upstream(egress_allow=[api.authority]) as upstream:
+        house = Household(upstream)
+        house.has_tool("reads", _http(url=f"{api.url}/x"))
+        house.replace_handler("reads", json.dumps(_http(url=f"{api.url}/x", headers={name: "DELETE"})).encode())
+
+        assert (await house.call("reads"))["isError"] is True
+        assert api.seen == []
+
+
+@pytest.mark.parametrize(
+    ("handler", "level"),
+    [
+        (_http(url=f"{URL}?_method=DELETE"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?a=1&%5Fmethod=delete"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?_method={{{{ m }}}}"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?_method=PUT"), Safety.MODERATE),
+        (_http("POST", body={"_method": "DELETE"}), Safety.DANGEROUS),
+        (_http("POST", body={"_method": "{{ m }}"}), Safety.DANGEROUS),
+        (_http("POST", body={"_method": "PATCH"}), Safety.MODERATE),
+        (_http("POST", body="a=1&_method=delete"), Safety.DANGEROUS),
+        (_http("DELETE", url=f"{URL}?_method=GET"), Safety.DANGEROUS),
+        (_http(url=f"{URL}?a_method=DELETE"), Safety.SAFE),
+        (_http("POST", body={"a": {"_method": "DELETE"}}), Safety.MODERATE),
+    ],
+)
+def test_a_method_in_a_field_counts(handler: dict[str, Any], level: Safety) -> None:
+    """Ours: a field that frameworks take for the method raises the level, and never lowers it (SAF-1)."""
+    assert assess(parse_handler(handler, Family.TOOL))[0] is level
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [*({"name": name, "in": "header"} for name in HEADERS), {"name": "_method", "in": "query"}],
+    ids=lambda one: one["name"],
+)
+def test_a_document_offers_no_other_method(parameter: dict[str, Any]) -> None:
+    """Ours: an optional one is not offered, and an operation that needs one is skipped (SAF-1, OAS-3)."""
+    given = {**parameter, "schema": {"type": "string"}}
+
+    assert input_of(with_parameter(given))["properties"] == {}
+    assert fate(with_parameter(given)).status is Status.DEGRADED
+    assert fate(with_parameter({**given, "required": True})).status is Status.SKIPPED
