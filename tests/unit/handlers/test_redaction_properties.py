@@ -1,14 +1,14 @@
 """Redaction under random secrets, encodings inside each other, and what stands around them."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction import Redactor
-from tests.support.encodings import ENCODINGS, Encoding
+from tests.support.encodings import ENCODINGS, Encoding, Text
 
 _OUTSIDE_BASE64 = [one for one in ENCODINGS if not one.name.startswith(("base64", "hex_spaced", "hex_upper", "quoted"))]
 _ESCAPES = [one for one in _OUTSIDE_BASE64 if one.name != "hex"]
@@ -33,8 +33,10 @@ def _all_texts(kind: str, body: bytes) -> str:
 
     def walk(value: Any) -> list[str]:
         if isinstance(value, dict):
-            return [text for name, member in value.items() for text in (name, *walk(member))]
-        return [text for member in value for text in walk(member)] if isinstance(value, list) else [str(value)]
+            return [text for name, member in cast("dict[str, Any]", value).items() for text in (name, *walk(member))]
+        if isinstance(value, list):
+            return [text for member in cast("list[Any]", value) for text in walk(member)]
+        return [str(value)]
 
     return "\n".join(walk(json.loads(body)))
 
@@ -46,10 +48,15 @@ def test_no_composition_of_two_encodings_can_be_decoded(
 ) -> None:
     """Ours: one encoding, and one inside an escape, wherever in JSON or text they stand (ISO-4)."""
     redactor = Redactor((Credential(value=secret),))
-    for text, decode in (
+
+    def undo(shown: str) -> str:
+        return inner.decode(outer.decode(shown))
+
+    rows: tuple[tuple[str, Text], ...] = (
         (inner.encode(secret), inner.decode),
-        (outer.encode(inner.encode(secret)), lambda shown: inner.decode(outer.decode(shown))),
-    ):
+        (outer.encode(inner.encode(secret)), undo),
+    )
+    for text, decode in rows:
         for kind, body in _embedded(text, before, after):
             redacted = redactor.redact(UpstreamAnswer(status=200, content_type=kind, body=body)).body
 
