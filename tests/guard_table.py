@@ -814,7 +814,7 @@ CALLS = (
         "intent-before-send",
         "an unsafe call is in the trail before it is sent",
         "gateway/calls/run.py",
-        "if bound.tool.safety is not _SAFE:",
+        "if bound.tool.level is not _SAFE:",
         "if False:",
         (f"{RUN}::test_the_intent_of_an_unsafe_call_is_recorded_before_it_is_sent",),
     ),

@@ -247,7 +247,7 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 def _detail(primitive: Primitive) -> dict[str, object]:
     """What the audit entry says, with both levels: never the handler, whose texts are the tenant's own business."""
     override = None if primitive.override is None else primitive.override.value
-    detail = {
+    detail: dict[str, object] = {
         "id": primitive.id,
         "enabled": primitive.enabled,
         "assessed": primitive.assessed.value,

@@ -32,11 +32,11 @@ _ENTITY = re.compile(
 )
 _PERCENT_ASCII = re.compile(rb"%(?:u00)?([0-7][0-9a-fA-F])")
 _PERCENT = re.compile(rb"%(?:([0-9a-fA-F]{2})|u([0-9a-fA-F]{4}))")
-_BACKSLASH_ASCII = re.compile(
-    rb"\\(?:u00([0-7][0-9a-fA-F])|x([0-7][0-9a-fA-F])|u\{0{0,8}([1-7]?[0-9a-fA-F])\}|U000000([0-7][0-9a-fA-F])|[nrt])"
+_BACKSLASH_ASCII = re.compile(  # with the backslashes that an encoding around this one has doubled
+    rb"\\\\{0,15}+(?:u00([0-7][0-9a-fA-F])|x([0-7][0-9a-fA-F])|u\{0{0,8}([1-7]?[0-9a-fA-F])\}|U000000([0-7][0-9a-fA-F])|[nrt])"
 )
 _BACKSLASH = re.compile(
-    rb"\\(?:x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\{1,8}u([dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"\\\\{0,15}+(?:x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\{1,8}u([dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|u([0-9a-fA-F]{4})|u\{0{0,8}([0-9a-fA-F]{1,6})\}|U([0-9a-fA-F]{8})|[nrt])"
 )
 

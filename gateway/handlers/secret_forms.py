@@ -39,8 +39,8 @@ def forms_of(credentials: Iterable[Credential]) -> Forms:
     for credential in credentials:
         pair = _pair(credential)
         if len(pair) >= SHORTEST:
-            in_base64.update(dict.fromkeys(_in_base64(pair, offsets=1)))
-            in_base64.update(dict.fromkeys(_in_base64(b64encode(pair))))
+            in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
+            in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
         if len(credential.value) < SHORTEST:
             continue
         is_ascii = is_ascii and credential.value.isascii()
@@ -51,8 +51,8 @@ def forms_of(credentials: Iterable[Credential]) -> Forms:
                 plain[squeezed] = None
             elif len(form) >= SHORTEST:
                 exact[form] = None
-        for inner in _inside_base64(credential.value, raw):
-            in_base64.update(dict.fromkeys(_in_base64(inner)))
+        for inner in _b64_contents(credential.value, raw):
+            in_base64.update(dict.fromkeys(_b64_forms(inner)))
     return Forms(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
 
 
@@ -79,7 +79,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
                 yield value.encode(charset)
 
 
-def _inside_base64(value: str, raw: bytes) -> set[bytes]:
+def _b64_contents(value: str, raw: bytes) -> set[bytes]:
     """What base64 may have been made of: the secret, as URLs and JSON have it, in UTF-16 of either byte order."""
     quoted = quote(raw, safe="")
     return {
@@ -92,7 +92,7 @@ def _inside_base64(value: str, raw: bytes) -> set[bytes]:
     }
 
 
-def _in_base64(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
+def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
     """What base64 in both alphabets always has of these bytes, wherever in the encoded text they stand."""
     for before, cut in _EDGES[:offsets]:
         whole = (before + len(raw)) * 8 // 6

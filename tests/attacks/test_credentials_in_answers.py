@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -59,10 +59,10 @@ async def echo() -> AsyncGenerator[Echo]:
 
 def _texts(value: object) -> list[str]:
     if isinstance(value, Mapping):
-        members: Mapping[str, object] = value
+        members = cast("Mapping[str, object]", value)
         return [text for name, member in members.items() for text in (str(name), *_texts(member))]
     if isinstance(value, list | tuple):
-        return [text for member in value for text in _texts(member)]
+        return [text for member in cast("Sequence[object]", value) for text in _texts(member)]
     return [str(value)]
 
 

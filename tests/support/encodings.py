@@ -98,7 +98,7 @@ ENCODINGS = (
     Encoding(
         "quoted_printable",
         lambda text: quopri.encodestring(text.encode(), quotetabs=True).decode(),
-        lambda text: quopri.decodestring(text).decode("latin-1"),
+        lambda text: quopri.decodestring(text.encode("utf-8", "replace")).decode("latin-1"),
     ),
     Encoding("base64_0", _in_base64(0), _of_base64),
     Encoding("base64_1", _in_base64(1), _of_base64),

@@ -1,7 +1,7 @@
 """JSON that names a member twice, which different readers read differently."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -81,7 +81,7 @@ def _write(value: Any) -> str:
     if isinstance(value, _Object):
         return "{" + ",".join(f"{json.dumps(name)}:{_write(member)}" for name, member in value) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_write, value)) + "]"
+        return "[" + ",".join(map(_write, cast("list[Any]", value))) + "]"
     return json.dumps(value)
 
 
@@ -89,7 +89,7 @@ def _repeats(value: Any) -> bool:
     if isinstance(value, _Object):
         names = [name for name, _ in value]
         return len(set(names)) < len(names) or any(_repeats(member) for _, member in value)
-    return isinstance(value, list) and any(map(_repeats, value))
+    return isinstance(value, list) and any(map(_repeats, cast("list[Any]", value)))
 
 
 @given(JSON)
