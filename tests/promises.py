@@ -58,9 +58,10 @@ TITLES = {
     "SRV-5": "the official conformance suite, through a tenant URL, on two replicas",
     "SRV-6": "deployed with TLS and two replicas, restarted without a failed call",
     "SAF-3": "what was agreed to is what runs, bound by its digest",
+    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of any replica-wide pool",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO)-\d+\b")
 
 
 def all_tests() -> dict[str, str]:

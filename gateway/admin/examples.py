@@ -62,6 +62,7 @@ _PRIMITIVES: Mapping[str, Json] = {
     "prompts": _REVIEW,
 }
 _BODIES: Mapping[str, Json] = {
+    "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
     "KeyCreate": {"name": "agent", "scopes": ["mcp"], "expires_at": "2099-12-31T23:59:59Z"},

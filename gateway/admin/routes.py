@@ -10,6 +10,7 @@ from starlette.routing import Route as Place
 
 from gateway.admin import (
     audit,
+    ceilings,
     credentials,
     doctor,
     keys,
@@ -49,6 +50,7 @@ ENDPOINTS: Sequence[Route] = (
     *profiles.ENDPOINTS,
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
+    *ceilings.ENDPOINTS,
     *audit.ENDPOINTS,
     *published.ENDPOINTS,
     *doctor.ENDPOINTS,

@@ -14,8 +14,10 @@ import structlog
 from gateway.catalog.code import CodeCatalog
 from gateway.catalog.turns import Bounds, Turns
 from gateway.catalog.workers import Workers
+from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Limits
 from gateway.domain.principals import Caller
 from gateway.errors import RedisUnavailable
 from gateway.store import audit, tenants
@@ -56,6 +58,8 @@ class Catalog:
     """Who may verify an audit trail, which takes long when the trail is."""
     code: CodeCatalog | None = None
     """What code adds to tenants' catalogs."""
+    ceilings: Limits = DEFAULT_CEILINGS
+    """The ceilings of a tenant's limits where the operator has set none."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import click
 
+from gateway.cli.ceilings import ceilings
 from gateway.cli.desk import Desk, at_desk, confirm
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
@@ -13,7 +14,10 @@ from gateway.cli.tables import render_pairs, render_table
 
 @click.group(cls=Commands)
 def tenant() -> None:
-    """List, show, create, rename and delete tenants."""
+    """List, show, create, rename and delete tenants, and set the ceilings of their limits."""
+
+
+tenant.add_command(ceilings)
 
 
 @tenant.command("list")

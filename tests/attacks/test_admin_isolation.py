@@ -26,6 +26,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
+    ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
     ("POST", "/tenants/{t}/profiles"): {"name": "new", **RULES},
     ("PUT", "/tenants/{t}/profiles/{name}"): RULES,
@@ -234,11 +235,17 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
 
 @pytest.mark.parametrize(
     "route",
-    [("GET", "/tenants"), ("POST", "/tenants"), ("PATCH", "/tenants/{t}"), ("DELETE", "/tenants/{t}")],
+    [
+        ("GET", "/tenants"),
+        ("POST", "/tenants"),
+        ("PATCH", "/tenants/{t}"),
+        ("DELETE", "/tenants/{t}"),
+        ("PUT", "/tenants/{t}/ceilings"),
+    ],
     ids=" ".join,
 )
 async def test_tenants_are_the_operators(two: Two, route: tuple[str, str]) -> None:
-    """Ours: no key of a tenant lists, makes, renames or removes tenants, its own included (TEN-1)."""
+    """Ours: no key of a tenant lists, makes, renames, bounds or removes tenants, its own included (TEN-1, ISO-3)."""
     assert (await two.ask(route, "a", "a", two.keys["admin"])).status_code == 403
     assert [item["slug"] for item in (await two.gateway.admin.get("/tenants")).json()["items"]] == ["a", "b"]
 
