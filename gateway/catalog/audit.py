@@ -37,7 +37,7 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Sequence[Chain]:
     Raises:
         LimitExceeded: too many trails are being verified.
     """
-    async with catalog.verifying.place(tenant):
+    async with catalog.verifying.hold(tenant):
         sealer = catalog.sealer
         check = TrailCheck(sealer.derive_all("audit"), signing_keys=sealer.derive_all("audit heads"))
         async with catalog.store.reading(tenant) as db:

@@ -12,10 +12,10 @@ import anyio
 import structlog
 
 from gateway.catalog.code import CodeCatalog
-from gateway.catalog.turns import Bounds, Turns
 from gateway.catalog.workers import Workers
 from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.events import CatalogMoved, Event
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Limits
 from gateway.domain.principals import Caller
@@ -54,7 +54,7 @@ class Catalog:
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
     workers: Workers = field(default_factory=Workers)
-    verifying: Turns = field(default_factory=lambda: Turns(Bounds()))
+    verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
     """Who may verify an audit trail, which takes long when the trail is."""
     code: CodeCatalog | None = None
     """What code adds to tenants' catalogs."""

@@ -104,8 +104,17 @@ class FairShare:
         except BaseException as error:
             self._give_up(tenant, waiter)
             if isinstance(error, TimeoutError):
-                raise self._refuse(tenant) from None
+                raise self.refuse(tenant) from None
             raise
+
+    def refuse(self, tenant: str) -> LimitExceeded:
+        """The error for a party that has no place, counted."""
+        self.refused += 1
+        if self.held(tenant) >= self.share:
+            said = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
+        else:
+            said = f"all {self.name} of this replica are in use ({self.places})"
+        return LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
 
     def free(self, tenant: str) -> None:
         """Return a place; the next waiter in turn has it before this returns."""
@@ -159,12 +168,4 @@ class FairShare:
 
     def _check_queue(self, tenant: str) -> None:
         if self._waiting >= self.queue or len(self._queues.get(tenant, ())) >= share_of(self.queue):
-            raise self._refuse(tenant)
-
-    def _refuse(self, tenant: str) -> LimitExceeded:
-        self.refused += 1
-        if self.held(tenant) >= self.share:
-            said = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
-        else:
-            said = f"all {self.name} of this replica are in use ({self.places})"
-        return LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
+            raise self.refuse(tenant)

@@ -85,14 +85,14 @@ class Endpoint:
                 exchange = Exchange(principal, registry, correlation_id)
                 CURRENT.set(exchange)
                 self._identify(scope, principal)
-                self._crowds.enter(principal.key, registry.view.snapshot.policy.limits)
+                self._crowds.enter(principal, registry.view.snapshot.policy.limits)
                 try:
                     if scope["method"] == "POST" and door != "sse":
                         await self._post(scope, receive, send, exchange, is_old=door == "messages")
                     else:
                         await self._serve(scope, receive, send, exchange, door)
                 finally:
-                    self._crowds.leave(principal.key)
+                    self._crowds.leave(principal)
         except GatewayError as error:
             await _refuse(send, error, correlation_id)
 

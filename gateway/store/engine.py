@@ -5,6 +5,7 @@ something to go on with says within which time PostgreSQL has to begin to answer
 while it is known to be silent.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -14,8 +15,9 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.pool import QueuePool
 
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
-from gateway.errors import DatabaseUnavailable
+from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import RETRY_S, see_our_errors
 from gateway.store.silence import Silence, patience
@@ -29,6 +31,7 @@ SCHEMA = "0012"
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """How much of what others commit a transaction sees."""
 
+_WAITING = 1024
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 
 
@@ -41,6 +44,8 @@ class Store:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
+        self.places = FairShare("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
+        """Held by transactions of tenants only: what looks past tenants, such as a key by its id, never waits here."""
         self._silence = Silence() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
@@ -117,7 +122,11 @@ class Store:
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         try:
-            async with AsyncSession(self._engine, autoflush=False) as db, db.begin():
+            async with (
+                self._share(tenant, within_s),
+                AsyncSession(self._engine, autoflush=False) as db,
+                db.begin(),
+            ):
                 if within_s is None:
                     await _begin(db, tenant, level)
                 else:
@@ -125,6 +134,27 @@ class Store:
                 yield db
         except exc.TimeoutError:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
+
+    @asynccontextmanager
+    async def _share(self, tenant: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
+        """A place among those of the tenant for as long as the block runs."""
+        if tenant is None:
+            yield
+            return
+        if not self.places.try_take(tenant):
+            try:
+                async with asyncio.timeout(within_s):
+                    await self.places.take(tenant)
+            except (LimitExceeded, TimeoutError):
+                raise DatabaseUnavailable(
+                    f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of"
+                    f" {self.places.places} per replica), or all are in use.",
+                    retry_after_s=RETRY_S,
+                ) from None
+        try:
+            yield
+        finally:
+            self.places.free(tenant)
 
     async def _begin_within(self, seconds: float, db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
         if not self._silence.may_ask():

@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from gateway.admin.endpoints import LARGE
-from gateway.catalog.turns import Bounds
-from gateway.catalog.workers import WorkLimits
+from gateway.catalog.workers import AT_ONCE, WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build
@@ -233,7 +232,7 @@ def test_every_named_port_is_the_containers(overlay: str) -> None:
 def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
     container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
-    readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
+    readers = AT_ONCE * WorkLimits().memory_bytes // 2**20
 
     assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + 512
 
