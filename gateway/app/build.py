@@ -14,7 +14,7 @@ from gateway.app.front import build_admin, build_catalog, build_front, build_pro
 from gateway.app.inside import Inside, build_inside
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
-from gateway.app.numbers import follow, make_metrics
+from gateway.app.numbers import follow, follow_pools, make_metrics
 from gateway.app.readiness import Readiness
 from gateway.app.registrations import Registrations
 from gateway.app.updates import build_hooks, build_rounds
@@ -76,10 +76,13 @@ def build_app(
             _listen(stack, doors, inside, face, events, code)
             yield
 
+    hooks = build_hooks(catalog, inside, backing)
+    pools = (doors.store.places, doors.audit.queue, catalog.workers.places, catalog.verifying, hooks.places)
+    follow_pools(metrics, (*pools, face.open_requests), paced=lambda: face.paced)
     routes = [
         *build_probes(doors, inside, readiness, metrics, settings),
         build_admin(catalog, inside, facts),
-        build_hooks(catalog, inside, backing).route,
+        hooks.route,
     ]
     return Application(asgi=build_front(routes, settings, face, metrics, readiness), lifespan=lifespan)
 

@@ -12,10 +12,10 @@ from gateway.domain.policy import Limits, Policy
 from gateway.errors import BrokenSetting
 
 DEFAULT_CEILINGS: Final = Limits(
-    calls_per_second=400.0, burst=800, concurrency=256, sessions=4000, streams=400, primitives=40_000
+    calls_per_second=200.0, burst=400, concurrency=128, sessions=2000, streams=200, primitives=20_000
 )
-"""Four times the default limits. 400 calls a second are about a quarter of what one replica on two cores serves, and
-256 calls at once are a quarter of its upstream connections."""
+"""Twice the default limits. 200 calls a second are an eighth of what one replica on two cores serves; a tenant at 400
+was measured to triple another tenant's median on a busy machine (`python -m benchmarks.fair_share`)."""
 
 HIGHEST: Final = 1_000_000
 """The highest value of any limit."""

@@ -33,6 +33,11 @@ class FairQueue(Generic[_Item]):
         return (item for queue in self._queues.values() for item in queue)
 
     @property
+    def busy(self) -> int:
+        """The number of items that wait."""
+        return self._count
+
+    @property
     def share(self) -> int:
         """The most items of one tenant."""
         return share_of(self.size)

@@ -66,7 +66,7 @@ class AuditWriter:
         self._url = url
         self._moved = Moved() if moved is None else moved
         self._chain_key = chain_key
-        self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
+        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_open = False

@@ -55,6 +55,16 @@ class Metrics:
         self.audit_overflow = Reading(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
+        self.pool_busy = Reading("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
+        self.pool_refusals = Reading(
+            "gateway_pool_refusals_total",
+            "Requests for a place of a replica-wide pool that were refused, mostly above a tenant's share.",
+            ("pool",),
+            kind="counter",
+        )
+        self.paced = Reading(
+            "gateway_requests_paced_total", "Requests that waited because of their tenant's pace.", kind="counter"
+        )
         self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
         self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})

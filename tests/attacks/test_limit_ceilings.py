@@ -1,11 +1,15 @@
 """A tenant's own admin raises its limits: it moves them below the operator's ceilings and never above."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
+from urllib.parse import urlsplit
 
+import anyio
 import httpx
 import pytest
 
+from benchmarks.requests import modern
 from gateway.domain.ceilings import DEFAULT_CEILINGS, LIMIT_NAMES
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool
@@ -86,19 +90,19 @@ async def test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them(gateway: Ru
 async def test_a_lowered_ceiling_cuts_the_stored_limit_and_a_raised_one_restores_it(gateway: RunningGateway) -> None:
     """ISO-3: the smaller of both is in force without a change of the policy."""
     bearer = await _tenant(gateway, "cut")
-    await _set(gateway, POLICY.format("cut"), {"limits": {"burst": 500}}, headers=bearer)
+    await _set(gateway, POLICY.format("cut"), {"limits": {"burst": 300}}, headers=bearer)
     await _set(gateway, CEILINGS.format("cut"), {"burst": 20})
 
     cut = (await gateway.admin.get(POLICY.format("cut"))).json()
     other = await _set(gateway, POLICY.format("cut"), {"dangerous": "deny"}, headers=bearer)
-    resent = await gateway.admin.put(POLICY.format("cut"), json={"limits": {"burst": 500}}, headers=bearer)
+    resent = await gateway.admin.put(POLICY.format("cut"), json={"limits": {"burst": 300}}, headers=bearer)
     await _set(gateway, CEILINGS.format("cut"), {"burst": None})
     whole = (await gateway.admin.get(POLICY.format("cut"))).json()
 
-    assert (cut["limits"]["burst"], cut["effective"]["burst"], cut["ceilings"]["burst"]) == (500, 20, 20)
-    assert (other["dangerous"], other["limits"]["burst"]) == ("deny", 500)
+    assert (cut["limits"]["burst"], cut["effective"]["burst"], cut["ceilings"]["burst"]) == (300, 20, 20)
+    assert (other["dangerous"], other["limits"]["burst"]) == ("deny", 300)
     assert _refused(resent) == (403, "/limits/burst")
-    assert whole["effective"]["burst"] == 500
+    assert whole["effective"]["burst"] == 300
 
 
 async def test_a_lowered_ceiling_holds_for_calls_sessions_and_primitives(gateway: RunningGateway) -> None:
@@ -106,7 +110,7 @@ async def test_a_lowered_ceiling_holds_for_calls_sessions_and_primitives(gateway
     bearer = await _tenant(gateway, "bound")
     key = await gateway.create_key("bound")
     await add(gateway, "bound", "tools", static_tool("ping"))
-    await _set(gateway, POLICY.format("bound"), {"limits": {"calls_per_second": 300, "burst": 300}}, headers=bearer)
+    await _set(gateway, POLICY.format("bound"), {"limits": {"calls_per_second": 150, "burst": 300}}, headers=bearer)
     await _set(gateway, CEILINGS.format("bound"), {"calls_per_second": 0.001, "burst": 2, "primitives": 1})
 
     answers = [await gateway.rpc("bound", key, "tools/call", {"name": "ping"}) for _ in range(3)]
@@ -150,6 +154,40 @@ async def test_ceilings_are_versioned_and_audited(gateway: RunningGateway) -> No
     assert (changed.status_code, changed.json()["sessions"], late.status_code) == (200, 9, 412)
     assert (entry["action"], entry["detail"]["sessions"]) == ("ceilings.update", 9)
     assert stale.status_code == 412  # the policy that was shown had other ceilings
+
+
+async def test_a_flood_of_requests_without_a_limit_is_paced(gateway: RunningGateway) -> None:
+    """ISO-3: lists have no limit; above the tenant's pace they wait, are all answered, and nobody else waits."""
+    for slug in ("flood", "calm"):
+        await gateway.create_tenant(slug)
+    evil, calm = await gateway.create_key("flood"), await gateway.create_key("calm")
+    port = urlsplit(gateway.url).port
+    raw = modern("/t/flood/mcp", "tools/list", {}, key=evil)
+    lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(150)]
+    before = await _paced(gateway)
+
+    for _, writer in lines:
+        writer.write(raw)
+    answer = await gateway.rpc("calm", calm, "tools/list")
+    with anyio.fail_after(60):
+        heads = [await reader.readuntil(b"\r\n\r\n") for reader, _ in lines]
+    paced = await _paced(gateway)
+    for _ in range(3):
+        await gateway.rpc("calm", calm, "tools/list")
+
+    for _, writer in lines:
+        writer.close()
+    assert answer.status_code == 200
+    assert {head[9:12] for head in heads} == {b"200"}
+    assert paced > before
+    assert await _paced(gateway) == paced
+
+
+async def _paced(gateway: RunningGateway) -> float:
+    headers = {"authorization": gateway.admin.headers["authorization"]}
+    page = (await gateway.http.get("/metrics", headers=headers)).text
+    (line,) = [line for line in page.splitlines() if line.startswith("gateway_requests_paced_total ")]
+    return float(line.split()[1])
 
 
 @pytest.mark.parametrize("value", [0, -1, 1_000_001, 1.5, "7", True, [], {}])
