@@ -85,6 +85,10 @@ class Credentials:
         self._turns = Turns[bytes, Caller]()
         self._changes = 0
 
+    def __len__(self) -> int:
+        """How many credentials are remembered."""
+        return len(self._known)
+
     async def authenticate(self, authorization: str | None) -> Caller:
         """The caller behind the header.
 

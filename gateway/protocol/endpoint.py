@@ -4,6 +4,7 @@ Nothing of the body is looked at before the credential has been; the tenant come
 has to agree. The era is chosen by the `MCP-Protocol-Version` header, as the specification has it.
 """
 
+import time
 from collections.abc import Awaitable, Mapping
 from contextlib import nullcontext
 from typing import Any, Final, cast
@@ -90,7 +91,8 @@ class Endpoint:
                 limits = registry.view.snapshot.policy.limits
                 self.crowds.enter(principal, limits)
                 try:
-                    if await self.pacing.wait(principal.tenant, limits):
+                    if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
+                        await self.pacing.sleep(delay)
                         await self._admit(scope)  # the key may have ended meanwhile
                     if scope["method"] == "POST" and door != "sse":
                         await self._post(scope, receive, send, exchange, is_old=door == "messages")

@@ -59,16 +59,12 @@ class Pacing:
         self._next[tenant] = min(begins + step, now + _BURST_S + MOST_S)
         return max(0.0, wait)
 
-    async def wait(self, tenant: TenantId, limits: Limits) -> bool:
-        """Wait until the request may begin; False when it did not have to."""
-        delay = self.delay(tenant, limits, time.monotonic())
-        if delay == 0:
-            return False
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so long, and note how late the wait ended."""
         self.waited += 1
-        due = time.monotonic() + delay
-        await asyncio.sleep(delay)
+        due = time.monotonic() + seconds
+        await asyncio.sleep(seconds)
         self.note_lag(time.monotonic() - due)
-        return True
 
     def note_lag(self, seconds: float) -> None:
         """Take into account how late a timer was."""

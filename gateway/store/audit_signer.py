@@ -94,7 +94,7 @@ class AuditSigner:
         """Everything where this signer sees the tenant for the first time, later what was written here and changes."""
         if len(self._ends) >= _MOST_TENANTS:
             self._begin_anew()
-        async with self._store.transaction(tenant) as db:
+        async with self._store.upkeep(tenant) as db:
             if tenant in self._ends:
                 found = await audit_heads.unsigned_of(tenant, db, {*writers, CATALOG})
             else:

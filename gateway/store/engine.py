@@ -82,7 +82,7 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant, within_s=within_s)
+        return self._transaction(tenant, party=tenant, within_s=within_s)
 
     def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """The same for several queries that must see one moment: what others commit meanwhile is not in it.
@@ -90,7 +90,17 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant, level="REPEATABLE READ", within_s=within_s)
+        return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
+
+    def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+        """One transaction of the gateway's own work for a tenant, such as signing; outside the tenant's share.
+
+        A round of such work goes from tenant to tenant: one that uses its share must not hold up the others.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+        """
+        return self._transaction(tenant, party=None)
 
     def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """One transaction that sees no tenant at all: for the functions that look past row-level security.
@@ -98,7 +108,7 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(None, within_s=within_s)
+        return self._transaction(None, party=None, within_s=within_s)
 
     async def check(self) -> None:
         """Whether the store can serve: reachable, as a safe role, and migrated.
@@ -108,7 +118,7 @@ class Store:
         Raises:
             DatabaseUnavailable: it cannot.
         """
-        async with self._transaction(None) as db:
+        async with self._transaction(None, party=None) as db:
             found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
         if not isinstance(found, str) or found < SCHEMA:
             raise DatabaseUnavailable(
@@ -117,13 +127,19 @@ class Store:
 
     @asynccontextmanager
     async def _transaction(
-        self, tenant: TenantId | None, *, level: Level = "READ COMMITTED", within_s: float | None = None
+        self,
+        tenant: TenantId | None,
+        *,
+        party: TenantId | None,
+        level: Level = "READ COMMITTED",
+        within_s: float | None = None,
     ) -> AsyncGenerator[AsyncSession]:
+        """One transaction that sees a tenant, or none, in the share of a party, or of none."""
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         try:
             async with (
-                self._share(tenant, within_s),
+                self._share(party, within_s),
                 AsyncSession(self._engine, autoflush=False) as db,
                 db.begin(),
             ):
@@ -136,15 +152,15 @@ class Store:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
 
     @asynccontextmanager
-    async def _share(self, tenant: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
-        """A place among those of the tenant for as long as the block runs."""
-        if tenant is None:
+    async def _share(self, party: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
+        """A place in the share of the party for as long as the block runs."""
+        if party is None:
             yield
             return
-        if not self.places.try_take(tenant):
+        if not self.places.try_take(party):
             try:
                 async with asyncio.timeout(within_s):
-                    await self.places.take(tenant)
+                    await self.places.take(party)
             except (LimitExceeded, TimeoutError):
                 raise DatabaseUnavailable(
                     f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of"
@@ -154,7 +170,7 @@ class Store:
         try:
             yield
         finally:
-            self.places.free(tenant)
+            self.places.free(party)
 
     async def _begin_within(self, seconds: float, db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
         if not self._silence.may_ask():

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -11,9 +12,14 @@ from gateway.catalog.workers import AT_ONCE, Workers
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.threads import Threads
+from gateway.store import audit_heads, tenants
+from gateway.store.audit_chain import CATALOG
+from gateway.store.audit_moved import Moved
+from gateway.store.audit_signer import AuditSigner
 from gateway.store.engine import Store
 from gateway.upstream import resolver
 from gateway.upstream.resolver import SystemLookup
+from tests.integration.store.samples import append_change, make_tenant
 from tests.support.servers import TestServers
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
@@ -43,6 +49,26 @@ async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store
 
         assert (store.places.places, store.places.held(EVIL), store.places.held(THIRD)) == (8, 2, 2)
     assert store.places.busy == 0
+
+
+async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(store: Store) -> None:
+    """ISO-3: a round of signing goes from tenant to tenant, and one that uses its share ends no round."""
+    moved = Moved()
+    signer = AuditSigner(store, moved, key=b"s" * 32)
+    for tenant in (EVIL, THIRD):
+        async with store.transaction(tenant) as db:
+            await tenants.insert(replace(make_tenant(tenant[4:]), id=tenant), db)
+            await append_change(tenant, db)
+    async with AsyncExitStack() as stack:
+        for _ in range(store.places.share):
+            await stack.enter_async_context(store.transaction(EVIL))
+        for tenant in (EVIL, THIRD):
+            moved.note(tenant, CATALOG)
+        await signer.sign()
+
+    for tenant in (EVIL, THIRD):
+        async with store.transaction(tenant) as db:
+            assert await audit_heads.signatures(tenant, db, after=None, limit=10)
 
 
 async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:
