@@ -85,7 +85,8 @@ class Credentials:
         self._turns = Turns[bytes, Caller]()
         self._changes = 0
 
-    def __len__(self) -> int:
+    @property
+    def remembered(self) -> int:
         """How many credentials are remembered."""
         return len(self._known)
 

@@ -1,17 +1,24 @@
 """One tenant takes all that it can of each replica-wide pool: another tenant's next request finds a place."""
 
+import re
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from gateway.catalog.catalog import Catalog
 from gateway.catalog.workers import AT_ONCE, Workers
+from gateway.domain.fair_share import FairShare, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
+from gateway.handlers.query import Queries
 from gateway.handlers.threads import Threads
+from gateway.protocol.crowds import Crowds
 from gateway.store import audit_heads, tenants
 from gateway.store.audit_chain import CATALOG
 from gateway.store.audit_moved import Moved
@@ -19,10 +26,43 @@ from gateway.store.audit_signer import AuditSigner
 from gateway.store.engine import Store
 from gateway.upstream import resolver
 from gateway.upstream.resolver import SystemLookup
+from gateway.web.webhooks import Hooks
 from tests.integration.store.samples import append_change, make_tenant
 from tests.support.servers import TestServers
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
+
+
+def _pools() -> list[FairShare]:
+    """Every gate of a replica, as it is built."""
+    nothing: Any = None
+    store = Store("postgresql://unused")
+    hooks, queries = Hooks(nothing, nothing, nothing), Queries(nothing, nothing)
+    catalog = [field.default_factory() for field in fields(Catalog) if callable(field.default_factory)]
+    verifying = [made for made in catalog if isinstance(made, FairShare)]
+    lookup = SystemLookup()
+    lookup.close()
+    threads, workers, crowds = Threads(), Workers(), Crowds()
+    parts = (store, hooks, queries, lookup, threads, workers, crowds)
+    return [*(part.places for part in parts), *verifying]
+
+
+def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
+    """ISO-3: docs/security/fair-share.md is what an operator sizes by."""
+    page = (Path(__file__).parents[2] / "docs/security/fair-share.md").read_text().replace(",", "")
+    rows = {
+        name: (int(size), int(share))
+        for name, size, share in re.findall(r"^\| (\D+?) \| (\d+)[^|]* \| (\d+)", page, re.MULTILINE)
+    }
+    said = {name.removesuffix("s"): row for name, row in rows.items()}
+    pools = _pools()
+
+    assert len(pools) == 8
+    for pool in pools:
+        name = pool.name.replace("verifications", "verifications of audit trails")
+        name = name.replace("webhook verifications of audit trails", "webhook verifications")
+        assert said[name.removesuffix("s")] == (pool.places, pool.share), pool.name
+    assert said["audit queue"] == (16_384, share_of(16_384))
 
 
 @pytest.fixture
