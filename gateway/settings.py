@@ -77,6 +77,10 @@ class Settings(BaseSettings):
     extra_tools: _Names = Field((), description="Tools of Python objects named `module:attribute`, comma-separated.")
     extra_resources: _Names = Field((), description="Resources and resource templates, likewise.")
     extra_prompts: _Names = Field((), description="Prompts, likewise.")
+    ceilings: _Names = Field(
+        (),
+        description="Default ceilings of a tenant's limits, `limit=number`, comma-separated; see the ceilings route.",
+    )
     session_idle_s: int = Field(1800, ge=1, description="Seconds after which an unused MCP session ends.")
     notice_s: float = Field(
         0.0, ge=0, description="Seconds between failing `/readyz` on SIGTERM and refusing connections."
@@ -97,6 +101,7 @@ class Settings(BaseSettings):
         "allowed_hosts",
         "allowed_origins",
         "audit_heads",
+        "ceilings",
         "egress_allow",
         "secret_keys",
         "trusted_proxies",

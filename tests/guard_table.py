@@ -46,7 +46,6 @@ BUDGET = "tests/attacks/test_argument_budget.py"
 BUDGET_SERVED = "tests/attacks/test_argument_budget_served.py"
 CHECKS = "tests/integration/calls/test_checks.py"
 WORK = "tests/unit/definitions/test_schema_work.py"
-TURNS = "tests/unit/sandbox/test_turns.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
 
@@ -1999,14 +1998,6 @@ ARGUMENT_BUDGET = (
         (f"{CHECKS}::test_a_check_that_takes_more_than_it_may_is_a_refusal",),
     ),
     Guard(
-        "child-share",
-        "one tenant holds at most its share of the child processes",
-        "gateway/sandbox/turns.py",
-        "        return most is None or self._held[tenant] < most\n",
-        "        return bool(most) or True\n",
-        (f"{TURNS}::test_a_tenant_has_no_more_than_its_share_at_once",),
-    ),
-    Guard(
         "body-values",
         "a message of very many values is refused before it is read",
         "gateway/protocol/endpoint.py",
@@ -2116,6 +2107,145 @@ ANSWERS_SHOWN = (
 )
 
 
+FAIR_SHARES = (
+    Guard(
+        "limits-below-their-ceilings",
+        "the smaller of a limit and its ceiling is in force",
+        "gateway/domain/ceilings.py",
+        "name: min(value, bounds[name])",
+        "name: value",
+        ("tests/unit/domain/test_ceilings.py::test_the_smaller_of_limit_and_ceiling_is_in_force",),
+    ),
+    Guard(
+        "limits-above-refused",
+        "a change of a limit above its ceiling is refused",
+        "gateway/catalog/ceilings.py",
+        "    if faults:\n",
+        "    if False:\n",
+        ("tests/attacks/test_limit_ceilings.py::test_the_refused_change_stores_nothing",),
+    ),
+    Guard(
+        "ceilings-of-the-operator",
+        "no key of a tenant sets ceilings",
+        "gateway/admin/ceilings.py",
+        "        scopes=OPERATOR_ONLY,\n",
+        "",
+        ("tests/attacks/test_limit_ceilings.py::test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them",),
+    ),
+    Guard(
+        "ceilings-raised-by-the-operator",
+        "only the operator's change of a limit raises a default ceiling with it",
+        "gateway/catalog/ceilings.py",
+        "    if not isinstance(caller, Operator):\n",
+        "    if False:\n",
+        ("tests/attacks/test_limit_ceilings.py::test_the_refused_change_stores_nothing",),
+    ),
+    Guard(
+        "share-of-places",
+        "one tenant holds a quarter of a pool while the rest is free",
+        "gateway/domain/fair_share.py",
+        "if not self._free or held >= self.share:",
+        "if not self._free:",
+        ("tests/unit/domain/test_fair_share.py::test_one_tenant_holds_a_quarter_while_places_are_free",),
+    ),
+    Guard(
+        "share-of-a-queue",
+        "one tenant fills a quarter of a queue",
+        "gateway/domain/fair_share.py",
+        "if self._waiting >= self.queue or len(self._queues.get(tenant, ())) >= share_of(self.queue):",
+        "if self._waiting >= self.queue:",
+        ("tests/unit/domain/test_fair_share.py::test_the_queue_is_shared_like_the_places",),
+    ),
+    Guard(
+        "places-round-robin",
+        "a freed place goes to the tenant that waits longest for its turn",
+        "gateway/domain/fair_share.py",
+        "tenant, _ = self._turns.popitem(last=False)",
+        "tenant, _ = self._turns.popitem(last=True)",
+        ("tests/unit/domain/test_fair_share.py::test_waiters_are_served_round_robin_by_tenant",),
+    ),
+    Guard(
+        "share-of-a-cache",
+        "a tenant with many entries evicts its own",
+        "gateway/domain/fair_cache.py",
+        "while self.used_by(tenant) > share_of(self.room) and len(own) > 1:",
+        "while False:",
+        ("tests/unit/domain/test_fair_cache.py::test_a_tenant_with_many_entries_evicts_its_own",),
+    ),
+    Guard(
+        "audit-groups-round-robin",
+        "entries of one tenant that pile up do not delay those of another",
+        "gateway/domain/fair_queue.py",
+        "if len(self._queues) == 1:",
+        "if self._queues:",
+        ("tests/unit/domain/test_fair_queue.py::test_a_group_has_something_of_each_tenant",),
+    ),
+    Guard(
+        "share-of-the-audit-queue",
+        "one tenant fills a quarter of the audit queue",
+        "gateway/domain/fair_queue.py",
+        "if self._count >= self.size or (queue is not None and len(queue) >= self.share):",
+        "if self._count >= self.size:",
+        ("tests/unit/domain/test_fair_queue.py::test_a_tenant_fills_a_quarter",),
+    ),
+    Guard(
+        "share-of-postgresql",
+        "transactions of one tenant hold a quarter of the connections",
+        "gateway/store/engine.py",
+        "self._share(party, within_s),",
+        "self._share(None, within_s),",
+        ("tests/attacks/test_fair_pools.py::test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql",),
+    ),
+    Guard(
+        "signing-outside-the-share",
+        "a tenant that uses its share of PostgreSQL does not hold up the signing of the others' trails",
+        "gateway/store/audit_signer.py",
+        "self._store.upkeep(tenant)",
+        "self._store.transaction(tenant)",
+        ("tests/attacks/test_fair_pools.py::test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others",),
+    ),
+    Guard(
+        "small-envelopes-remembered",
+        "no client fills the memory with envelopes that it makes up",
+        "gateway/protocol/plain.py",
+        "if len(seen) <= _LARGEST_REMEMBERED:",
+        "if True:",
+        ("tests/unit/protocol/test_plain_envelopes.py::test_a_large_envelope_is_not_remembered",),
+    ),
+    Guard(
+        "share-of-lookups",
+        "many names of one silent name server hold a quarter of the threads",
+        "gateway/upstream/resolver.py",
+        "domain = _domain_of(host)",
+        "domain = host",
+        ("tests/attacks/test_fair_pools.py::test_names_below_one_domain_hold_a_quarter_of_the_lookups",),
+    ),
+    Guard(
+        "share-of-open-requests",
+        "all keys of a tenant together leave open requests to others",
+        "gateway/protocol/crowds.py",
+        "if not self.places.try_take(principal.tenant):",
+        "if not self.places.try_take(str(len(self._open))):",
+        ("tests/unit/protocol/test_crowds.py::test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests",),
+    ),
+    Guard(
+        "pace-of-requests",
+        "requests that no limit counts are begun at the tenant's pace",
+        "gateway/protocol/endpoint.py",
+        "if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:",
+        "if False:",
+        ("tests/attacks/test_limit_ceilings.py::test_a_flood_of_requests_without_a_limit_is_paced",),
+    ),
+    Guard(
+        "remembered-by-token",
+        "spellings of one header are one remembered key",
+        "gateway/identity/credentials.py",
+        "mark = hashlib.blake2b(token, key=self._seal, digest_size=16).digest()",
+        "mark = hashlib.blake2b(_bytes_of(authorization), key=self._seal, digest_size=16).digest()",
+        ("tests/unit/identity/test_credentials.py::test_spellings_of_one_header_are_remembered_once",),
+    ),
+)
+
 GUARDS = (
     *WHO_ASKS,
     *SESSIONS_AND_CURSORS,
@@ -2132,4 +2262,5 @@ GUARDS = (
     *AUDIT_TRAIL_AND_REDIS,
     *ARGUMENT_BUDGET,
     *ANSWERS_SHOWN,
+    *FAIR_SHARES,
 )

@@ -7,10 +7,11 @@ from typing import Annotated, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.domain.audit import AuditEntry, AuditKind
+from gateway.domain.ceilings import BoundedPolicy, CeilingsInForce
 from gateway.domain.egress import Egress
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.keys import Key, MintedKey, Scope
-from gateway.domain.policy import Decision, Limits, Policy
+from gateway.domain.policy import Decision, Limits
 from gateway.domain.tenants import Tenant
 
 
@@ -112,26 +113,42 @@ class LimitsShown(Shown):
         )
 
 
+class CeilingsShown(LimitsShown):
+    """The most that each limit of the tenant may be; only the operator sets it."""
+
+    defaulted: Annotated[Sequence[str], Field(description="The limits whose ceiling is the installation's default.")]
+
+    @classmethod
+    def of_tenant(cls, found: CeilingsInForce) -> Self:
+        """The ceilings as they are shown."""
+        return cls(**LimitsShown.of(found.limits).model_dump(), defaulted=found.defaulted)
+
+
 class PolicyShown(Shown):
     """What a call needs, by its safety level, and the tenant's limits."""
 
     safe: Decision
     moderate: Decision
     dangerous: Decision
-    limits: LimitsShown
+    limits: Annotated[LimitsShown, Field(description="As stored.")]
+    effective: Annotated[LimitsShown, Field(description="In force: the smaller of each limit and its ceiling.")]
+    ceilings: Annotated[LimitsShown, Field(description="The most that each limit may be; set by the operator.")]
     http_origins: Annotated[
         Sequence[str] | None,
         Field(description="The only origins that declared `http` handlers may call; null: any."),
     ]
 
     @classmethod
-    def of(cls, policy: Policy) -> Self:
+    def of(cls, found: BoundedPolicy) -> Self:
         """The policy as it is shown."""
+        policy = found.stored
         return cls(
             safe=policy.safe,
             moderate=policy.moderate,
             dangerous=policy.dangerous,
             limits=LimitsShown.of(policy.limits),
+            effective=LimitsShown.of(found.limits),
+            ceilings=LimitsShown.of(found.ceilings.limits),
             http_origins=policy.http_origins,
         )
 

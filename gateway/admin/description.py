@@ -52,6 +52,7 @@ _IF_MATCH: Json = {
 }
 _TAGS: Mapping[str, str] = {
     "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
+    "ceilings": "The most that each limit of a tenant may be.",
     "credentials": "Secrets that declared handlers and watches name; written, never shown.",
     "doctor": "Whether the installation is sound.",
     "egress": "Private upstreams that the operator lets one tenant reach.",

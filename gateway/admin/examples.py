@@ -62,6 +62,7 @@ _PRIMITIVES: Mapping[str, Json] = {
     "prompts": _REVIEW,
 }
 _BODIES: Mapping[str, Json] = {
+    "CeilingsUpdate": {"calls_per_second": 1000, "burst": 2000, "streams": None},
     "CredentialCreate": {"name": "token", **_CREDENTIAL},
     "CredentialReplace": _CREDENTIAL,
     "EgressReplace": {"allow": ["billing.internal:8443", "10.0.0.5:8080"]},

@@ -7,6 +7,7 @@ from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.schemas import NoBody, NoQuery, PolicyUpdate
 from gateway.catalog import policies
 from gateway.catalog.versions import tag_of
+from gateway.domain.ceilings import BoundedPolicy
 from gateway.domain.policy import Policy
 
 
@@ -18,9 +19,9 @@ async def get_policy(admin: Admin, call: Plain) -> Answer:
 async def update_policy(admin: Admin, call: Call[PolicyUpdate, NoQuery]) -> Answer:
     """The policy changed; what is not sent stays."""
     body = call.body
+    limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
 
     def revise(policy: Policy) -> Policy:
-        limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
         return replace(
             policy,
             safe=body.safe or policy.safe,
@@ -30,7 +31,9 @@ async def update_policy(admin: Admin, call: Call[PolicyUpdate, NoQuery]) -> Answ
             http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
         )
 
-    saved = await policies.update_policy(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
+    saved = await policies.update_policy(
+        call.tenant, admin.catalog, revise, by=call.by, expected=call.expected, given=limits
+    )
     return _answer(saved)
 
 
@@ -38,7 +41,7 @@ def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
     return None if body.http_origins is None else tuple(body.http_origins)
 
 
-def _answer(policy: Policy) -> Answer:
+def _answer(policy: BoundedPolicy) -> Answer:
     return Answer(content=PolicyShown.of(policy), tag=tag_of(policy))
 
 

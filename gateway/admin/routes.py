@@ -10,6 +10,7 @@ from starlette.routing import Route as Place
 
 from gateway.admin import (
     audit,
+    ceilings,
     credentials,
     doctor,
     egress,
@@ -51,6 +52,7 @@ ENDPOINTS: Sequence[Route] = (
     *credentials.ENDPOINTS,
     *policies.ENDPOINTS,
     *egress.ENDPOINTS,
+    *ceilings.ENDPOINTS,
     *audit.ENDPOINTS,
     *published.ENDPOINTS,
     *doctor.ENDPOINTS,

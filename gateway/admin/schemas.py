@@ -326,6 +326,24 @@ class LimitsUpdate(Sent):
     primitives: Annotated[Count | Absent, GIVEN] = None
 
 
+class CeilingsUpdate(Sent):
+    """The ceilings of the tenant's limits; absent fields keep their value, null restores the default."""
+
+    calls_per_second: Rate | None = None
+    burst: Count | None = None
+    concurrency: Count | None = None
+    sessions: Count | None = None
+    streams: Count | None = None
+    primitives: Count | None = None
+
+
+AsShown = Annotated[
+    LimitsUpdate | Absent,
+    GIVEN,
+    Field(description="Ignored, so that a policy can be sent as it was shown.", json_schema_extra={"readOnly": True}),
+]
+
+
 class PolicyUpdate(Sent):
     """What calls need, by safety level, and the tenant's limits; absent fields keep their value."""
 
@@ -341,3 +359,5 @@ class PolicyUpdate(Sent):
             " null: any.",
         ),
     ] = None
+    effective: AsShown = None
+    ceilings: AsShown = None

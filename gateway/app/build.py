@@ -14,11 +14,12 @@ from gateway.app.front import build_admin, build_catalog, build_front, build_pro
 from gateway.app.inside import Inside, build_inside
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
-from gateway.app.numbers import follow, make_metrics
+from gateway.app.numbers import follow, follow_pools, make_metrics
 from gateway.app.readiness import Readiness
 from gateway.app.registrations import Registrations
 from gateway.app.updates import build_hooks, build_rounds
 from gateway.bus.backing import Backing, back_sessions
+from gateway.domain.ceilings import read_ceilings
 from gateway.protocol.routes import Face
 from gateway.settings import Settings
 
@@ -46,9 +47,10 @@ def build_app(
     """
     database_url, redis_url = addresses.database_url, addresses.redis_url
     code = Registrations() if code is None else code
+    ceilings = read_ceilings(settings.ceilings)
     doors = build_doors(settings, keys, database_url=database_url, redis_url=redis_url)
     metrics = make_metrics()
-    inside = build_inside(doors, keys, code, metrics)
+    inside = build_inside(doors, keys, code, metrics, ceilings=ceilings)
     backing = back_sessions(doors.bus, idle_s=settings.session_idle_s)
     face = _build_face(doors, inside, backing)
     events = Events(doors.bus, inside, backing.subscriptions, doors.moved)
@@ -60,7 +62,7 @@ def build_app(
         sessions=backing.sessions,
         readiness=readiness,
     )
-    catalog = build_catalog(doors, events, code)
+    catalog = build_catalog(doors, events, code, ceilings=ceilings)
     rounds = build_rounds(doors, catalog, inside)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url)
 
@@ -73,10 +75,13 @@ def build_app(
             _listen(stack, doors, inside, face, events, code)
             yield
 
+    hooks = build_hooks(catalog, inside, backing)
+    pools = (doors.store.places, doors.audit.queue, catalog.workers.places, catalog.verifying, hooks.places)
+    follow_pools(metrics, (*pools, inside.calls.check_places, face.open_requests), paced=lambda: face.paced)
     routes = [
         *build_probes(doors, inside, readiness, metrics, settings),
         build_admin(catalog, inside, facts),
-        build_hooks(catalog, inside, backing).route,
+        hooks.route,
     ]
     return Application(asgi=build_front(routes, settings, face, metrics, readiness), lifespan=lifespan)
 

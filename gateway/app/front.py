@@ -17,6 +17,7 @@ from gateway.catalog.catalog import Catalog
 from gateway.catalog.code import CodeCatalog
 from gateway.catalog.doctor import Doctor
 from gateway.catalog.installation import Installation
+from gateway.domain.policy import Limits
 from gateway.identity.credentials import digest_key
 from gateway.protocol.routes import Face
 from gateway.settings import Settings
@@ -30,7 +31,7 @@ from gateway.web.problems import problem_handlers
 from gateway.web.proxies import Proxies
 
 
-def build_catalog(doors: Doors, events: Events, code: CodeCatalog) -> Catalog:
+def build_catalog(doors: Doors, events: Events, code: CodeCatalog, *, ceilings: Limits) -> Catalog:
     """What the verbs of the catalog work with."""
     sealer = doors.sealer
     return Catalog(
@@ -43,6 +44,7 @@ def build_catalog(doors: Doors, events: Events, code: CodeCatalog) -> Catalog:
         cursor_key=sealer.derive("admin cursors"),
         heads=doors.heads,
         code=code,
+        ceilings=ceilings,
     )
 
 

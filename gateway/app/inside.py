@@ -17,6 +17,7 @@ from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.connections.connections import Connections
 from gateway.definitions.validators import Validators
+from gateway.domain.policy import Limits
 from gateway.handlers.bind import Binder
 from gateway.handlers.query import Queries
 from gateway.identity.credentials import Credentials
@@ -40,9 +41,9 @@ class Inside:
     leftovers: Leftovers
 
 
-def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics) -> Inside:
+def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics, *, ceilings: Limits) -> Inside:
     """The inside of a replica, which knows nothing yet."""
-    snapshots = Snapshots(doors.store, code=code)
+    snapshots = Snapshots(doors.store, code=code, ceilings=ceilings)
     doors.upstream.consult(StoredAllowLists(doors.store, snapshots))
     secrets = StoredSecrets(doors.store, doors.sealer)
     tokens = Tokens(doors.upstream, SharedTokens(doors.bus, secret=doors.sealer.derive("access tokens")))

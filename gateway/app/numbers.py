@@ -1,6 +1,8 @@
 """Which part is asked for which number when Prometheus asks."""
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Protocol
 
 from gateway.app.doors import Doors
 from gateway.app.readiness import Readiness
@@ -27,6 +29,26 @@ def follow(metrics: Metrics, *, doors: Doors, snapshots: Snapshots, sessions: Se
     metrics.audit_failures.follow(lambda: audit.failed)
     metrics.audit_overflow.follow(lambda: audit.kept_waiting)
     metrics.audit_heads_failures.follow(lambda: {(store,): count for store, count in doors.heads.failures.items()})
+
+
+class Pool(Protocol):
+    """A bounded pool of this replica."""
+
+    name: str
+    refused: int
+
+    @property
+    def busy(self) -> int:
+        """What is held or waits now."""
+        ...
+
+
+def follow_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
+    """Read from each pool how full it is and what it refused; a fixed number of series."""
+    named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
+    metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})
+    metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in named.items()})
+    metrics.paced.follow(paced)
 
 
 def _version() -> str:

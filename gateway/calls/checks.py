@@ -15,17 +15,20 @@ import structlog
 
 from gateway.definitions.check_worker import LENGTH_BYTES, OUT_OF_MEMORY, CheckTask, decode_answer, encode_task
 from gateway.definitions.compiled_schemas import Costly, Validator
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
 from gateway.sandbox.processes import child, send_all
-from gateway.sandbox.turns import Bounds, Turns
 
 log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.check_worker")
 
-PLACES = Bounds(at_once=4, at_once_each=1, waiting=16, waiting_each=4, work="checks of large values")
-"""Child processes of one replica: four, of which one tenant holds one."""
+AT_ONCE = 4
+"""Child processes of one replica, of which one tenant holds one."""
+
+_WAITING = 16
+_PATIENCE_S = 30.0
 
 _ADVICE = "send less in one call, or have the tool's schema simplified"
 
@@ -43,16 +46,13 @@ class Checks:
     """Checks values against schemas: cheap ones at once, dear ones elsewhere."""
 
     def __init__(
-        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, bounds: Bounds = PLACES
+        self, *, command: Sequence[str] = COMMAND, limits: CheckLimits | None = None, places: FairShare | None = None
     ) -> None:
         self._command = command
         self._limits = limits or CheckLimits()
-        self._turns = Turns(bounds)
-
-    @property
-    def running_count(self) -> int:
-        """How many child processes have a place now."""
-        return self._turns.working_count
+        self.places = places or FairShare(
+            "checks of large values", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S
+        )
 
     async def check(self, tenant: TenantId, validator: Validator, instance: object) -> tuple[Fault, ...]:
         """The violations, none for a value that conforms; a check that would take too much, or did, is one.
@@ -69,7 +69,7 @@ class Checks:
         refusal = costly.refusal
         if refusal is not None:
             return (refusal,)
-        async with self._turns.place(tenant):
+        async with self.places.hold(tenant):
             try:
                 with anyio.fail_after(self._limits.wall_s):
                     answer, status = await self._run(costly)

@@ -92,6 +92,7 @@ class Calls:
         checks: Checks | None = None,
     ) -> None:
         self._checks = checks or Checks()
+        self.check_places = self._checks.places
         self._results = ResultChecks(self._checks)
         self._limiter = limiter
         self._trail = trail

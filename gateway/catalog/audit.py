@@ -39,7 +39,7 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
     Raises:
         LimitExceeded: too many trails are being verified.
     """
-    async with catalog.verifying.place(tenant):
+    async with catalog.verifying.hold(tenant):
         outside: Sequence[Found] = () if catalog.heads is None else await catalog.heads.read(tenant)
         wanted = {trail.number for found in outside for trail in found.heads}
         async with catalog.store.reading(tenant) as db:

@@ -13,11 +13,13 @@ import structlog
 
 from gateway.catalog.code import CodeCatalog
 from gateway.catalog.workers import Workers
+from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.events import CatalogMoved, Event
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Limits
 from gateway.domain.principals import Caller
 from gateway.errors import RedisUnavailable
-from gateway.sandbox.turns import Bounds, Turns
 from gateway.store import audit, tenants
 from gateway.store.audit_outside import OutsideHeads
 from gateway.store.engine import Db, Store
@@ -53,12 +55,14 @@ class Catalog:
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
     workers: Workers = field(default_factory=Workers)
-    verifying: Turns = field(default_factory=lambda: Turns(Bounds()))
+    verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
     """Who may verify an audit trail, which takes long when the trail is."""
     heads: OutsideHeads | None = None
     """Where heads of audit trails are kept outside the database."""
     code: CodeCatalog | None = None
     """What code adds to tenants' catalogs."""
+    ceilings: Limits = DEFAULT_CEILINGS
+    """The ceilings of a tenant's limits where the operator has set none."""
 
 
 @dataclass(slots=True, kw_only=True)

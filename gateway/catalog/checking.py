@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gateway.catalog.catalog import Catalog
+from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.code import primitives_for
 from gateway.catalog.composing import index_operations
 from gateway.catalog.levels import tool_levels
@@ -23,7 +24,7 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.naming import RESERVED
-from gateway.store import credentials, operations, policies, primitives, sources, tenants
+from gateway.store import credentials, operations, primitives, sources, tenants
 from gateway.store.engine import Db
 
 _MOST_FAULTS = 20
@@ -43,7 +44,7 @@ async def check_fit(
         ReferenceMissing: its handler names what is not there or not allowed; the faults point at each.
     """
     code = await code_of(tenant, catalog, db)
-    policy = await policies.get(tenant, db)
+    policy = await policy_in_force(tenant, db, catalog.ceilings)
     if own is None or own.name != ready.name:
         await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
     if own is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.changes import compare
 from gateway.catalog.checking import check_room, code_of
 from gateway.catalog.compiling import Content, compile_source, read_content
@@ -37,7 +38,7 @@ from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportR
 from gateway.domain.tools import Tool
 from gateway.errors import Conflict, NameConflict, NameTaken
 from gateway.openapi.compile import ImportOptions
-from gateway.store import operations, policies, secrets, sources
+from gateway.store import operations, secrets, sources
 from gateway.store.engine import Db
 
 _OWN_ORIGIN = "source:"
@@ -181,7 +182,7 @@ async def _check(
     wanted = await wanted_names(tenant, db, but="" if own is None else own.name)
     owners = {**wanted, **{name: owner for name, owner in stored.items() if owner != mine}}
     added = {one.name: "code" for one in await code_of(tenant, catalog, db) if one.family is Family.TOOL}
-    policy = await policies.get(tenant, db)
+    policy = await policy_in_force(tenant, db, catalog.ceilings)
     refuse_taken(ready.compilation, added | owners, source=ready.draft.name)
     freed = sum(owner == mine for owner in stored.values())
     await check_room(tenant, db, policy, wanted=len(ready.compilation.operations), freed=freed)

@@ -1,11 +1,13 @@
 """What the query tools know of each document: read from the database on first use, so many bytes kept at most."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
 
+from gateway.domain.fair_share import share_of
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
 from gateway.errors import NotFound
@@ -74,10 +76,17 @@ class Outlines:
         return Api(outline, size)
 
     def _make_room(self, newest: _Key) -> None:
+        """Drop the tenant's own oldest until it is within its share, then the oldest of all."""
         sizes = {key: entry.api.size for key, entry in self._entries.items() if entry.api is not None}
+        self._drop_oldest(
+            {key: size for key, size in sizes.items() if key[0] == newest[0]}, newest, share_of(self._room)
+        )
+        self._drop_oldest({key: size for key, size in sizes.items() if key in self._entries}, newest, self._room)
+
+    def _drop_oldest(self, sizes: Mapping[_Key, int], newest: _Key, room: int) -> None:
         kept = sum(sizes.values())
         for key, size in sizes.items():
-            if kept <= self._room:
+            if kept <= room:
                 return
             if key != newest:
                 kept -= size

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import anyio.to_thread
 
 from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.checking import refuse_tool_name
 from gateway.catalog.listing import Listed, show_operation
 from gateway.catalog.sources import find_source
@@ -20,7 +21,7 @@ from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
 from gateway.domain.overrides import NOTHING, Override, Wishes
 from gateway.domain.primitives import Family
 from gateway.errors import Conflict, LimitExceeded, NotFound
-from gateway.store import aliases, operations, overrides, policies, primitives
+from gateway.store import aliases, operations, overrides, primitives
 from gateway.store.engine import Db
 from gateway.store.operations import LoadedOperation
 
@@ -160,7 +161,7 @@ async def _write(tenant: TenantId, catalog: Catalog, db: Db, current: LoadedOper
     elif current.override is not None:
         await overrides.save(tenant, db, replace(current.override, wishes=wishes, updated_at=now))
     else:
-        await _refuse_too_many(tenant, db)
+        await _refuse_too_many(tenant, catalog, db)
         made = Override(
             id=new_override_id(),
             source=tool.source,
@@ -172,8 +173,8 @@ async def _write(tenant: TenantId, catalog: Catalog, db: Db, current: LoadedOper
         await overrides.insert(tenant, db, made)
 
 
-async def _refuse_too_many(tenant: TenantId, db: Db) -> None:
-    allowed = (await policies.get(tenant, db)).limits.primitives
+async def _refuse_too_many(tenant: TenantId, catalog: Catalog, db: Db) -> None:
+    allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
     if await overrides.count(tenant, db) >= allowed:
         raise LimitExceeded(f"the tenant may have {allowed} primitives and as many overrides, and has them")
 

@@ -16,16 +16,18 @@ import anyio
 import anyio.to_thread
 import structlog
 
+from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.code import CodeCatalog, primitives_for
 from gateway.catalog.composing import Renamed, compose
+from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Policy
+from gateway.domain.policy import Limits, Policy
 from gateway.domain.primitives import Primitive
 from gateway.domain.profiles import Profile
 from gateway.domain.queries import QueriedSource
 from gateway.domain.tools import Tool
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
-from gateway.store import aliases, egress, operations, policies, primitives, profiles, sources, tenants
+from gateway.store import aliases, egress, operations, primitives, profiles, sources, tenants
 from gateway.store.engine import Store
 from gateway.store.silence import PROMPT_S
 from gateway.upstream.allow_list import NOTHING, AllowList, read_stored
@@ -49,6 +51,7 @@ class Snapshot:
     tenant: TenantId
     revision: int
     policy: Policy
+    """Its limits are those in force: never above their ceilings."""
     tools: tuple[Tool, ...]
     by_name: Mapping[str, Tool]
     slug: str = ""
@@ -115,8 +118,16 @@ class _Entry:
 class Snapshots:
     """The snapshots of this replica, one per tenant, least recently used dropped first."""
 
-    def __init__(self, store: Store, *, code: CodeCatalog | None = None, capacity: int = 256) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        code: CodeCatalog | None = None,
+        capacity: int = 256,
+        ceilings: Limits = DEFAULT_CEILINGS,
+    ) -> None:
         self._store = store
+        self._ceilings = ceilings
         self._code = code
         self._capacity = capacity
         self._entries: OrderedDict[TenantId, _Entry] = OrderedDict()
@@ -230,7 +241,7 @@ class Snapshots:
             if revision is None:
                 raise NotFound("no such tenant")
             found = await tenants.get(tenant, db)
-            policy = await policies.get(tenant, db)
+            policy = await policy_in_force(tenant, db, self._ceilings)
             allowed = await egress.get(tenant, db)
             imported = await operations.load(tenant, db)
             own = await primitives.load(tenant, db)

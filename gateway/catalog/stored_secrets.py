@@ -4,11 +4,11 @@ While the database is away, what was read within the last minute goes on, as sna
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
+from gateway.domain.fair_cache import FairCache
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import DatabaseUnavailable
@@ -76,13 +76,12 @@ class _Kept(Generic[_Name, _Value]):
     ) -> None:
         self._store = store
         self._read = read
-        self._capacity = capacity
-        self._kept: OrderedDict[tuple[TenantId, _Name], tuple[float, _Value]] = OrderedDict()
+        self._kept = FairCache[_Name, tuple[float, _Value]](capacity)
         self._changes = 0
 
     async def get(self, tenant: TenantId, name: _Name) -> _Value:
         """What stands under the name; None stands for itself."""
-        found = self._kept.get((tenant, name))
+        found = self._kept.get(tenant, name)
         if found is not None and _age(found) < _FRESH_S:
             return found[1]
         changes, asked_at = self._changes, time.monotonic()
@@ -90,21 +89,18 @@ class _Kept(Generic[_Name, _Value]):
             async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
                 read = await self._read(tenant, db, name)
         except DatabaseUnavailable:
-            kept = self._kept.get((tenant, name))  # it may have been forgotten meanwhile
+            kept = self._kept.get(tenant, name)  # it may have been forgotten meanwhile
             if kept is None or _age(kept) > _KEPT_S:
                 raise
             return kept[1]
         if changes == self._changes:  # nothing was forgotten while it was being read
-            self._kept[tenant, name] = (asked_at, read)
-            if len(self._kept) > self._capacity:
-                self._kept.popitem(last=False)
+            self._kept.put(tenant, name, (asked_at, read))
         return read
 
     def forget(self, tenant: TenantId) -> None:
         """Drop what is kept of a tenant."""
         self._changes += 1
-        for key in [key for key in self._kept if key[0] == tenant]:
-            del self._kept[key]
+        self._kept.drop_tenant(tenant)
 
     def forget_all(self) -> None:
         """Drop everything."""

@@ -2,10 +2,10 @@
 
 import hashlib
 
+from gateway.domain.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.egress import Egress
 from gateway.domain.keys import Key
-from gateway.domain.policy import Policy
 from gateway.domain.primitives import Primitive
 from gateway.domain.profiles import Profile
 from gateway.domain.sources import Source
@@ -20,7 +20,9 @@ Expected = frozenset[str] | None
 
 ANY = "*"
 
-Versioned = Tenant | Key | Source | Policy | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
+Versioned = (
+    Tenant | Key | Source | BoundedPolicy | Ceilings | Egress | Primitive | Profile | StoredCredential | Webhook | Watch
+)
 """What a change may be meant for one version of."""
 
 
@@ -31,10 +33,12 @@ def tag_of(thing: Versioned | Tool) -> str:
             return f"{thing.id}.{thing.revision}"
         case Key() | Source() | Primitive() | Profile() | StoredCredential() | Webhook() | Watch():
             return f"{thing.id}.{thing.version}"
-        case Policy():
-            return f"policy.{thing.version}"
         case Egress():
             return f"egress.{thing.version}"
+        case BoundedPolicy():
+            return f"policy.{thing.stored.version}.{thing.ceilings.own.version}"
+        case Ceilings():
+            return f"ceilings.{thing.version}"
         case Tool():
             content = b"\0".join((thing.definition, thing.plan, thing.safety.encode(), thing.source_name.encode()))
             return f"{thing.operation}.{hashlib.blake2b(content, digest_size=8).hexdigest()}"

@@ -18,17 +18,24 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.compile import ImportOptions
 from gateway.openapi.frames import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
 from gateway.sandbox.processes import child, send_all
-from gateway.sandbox.turns import Bounds, Turns
 
 log = structlog.get_logger(__name__)
 
 COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
+
+AT_ONCE = 2
+"""How many documents one replica reads at once."""
+
+_WAITING = 16
+_PATIENCE_S = 90.0
+"""For the documents ahead, each of which may take its whole time."""
 
 _CPU_GRACE_S = 5
 
@@ -73,11 +80,11 @@ class Workers:
         *,
         command: Sequence[str] = COMMAND,
         limits: WorkLimits | None = None,
-        bounds: Bounds | None = None,
+        places: FairShare | None = None,
     ) -> None:
         self._command = command
         self._limits = limits or WorkLimits()
-        self._turns = Turns(bounds or Bounds())
+        self.places = places or FairShare("document workers", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S)
 
     async def compile(
         self, document: bytes | Archive, options: ImportOptions, *, tenant: TenantId | None = None
@@ -88,7 +95,7 @@ class Workers:
             InvalidDocument: it cannot be read; a fault says where.
             DocumentTooLarge: it is beyond a limit of documents, or takes more time or memory than one may.
             BadInput: the options cannot be used.
-            LimitExceeded: too many documents wait to be read.
+            LimitExceeded: no worker is free in time for this tenant.
             Unavailable: the process did not start.
         """
         if isinstance(document, Archive):
@@ -114,13 +121,13 @@ class Workers:
         Raises:
             BadInput: it refused it: InvalidDocument, DocumentTooLarge or what it was.
             DocumentTooLarge: it takes more time or memory than it may.
-            LimitExceeded: too many documents wait to be read.
+            LimitExceeded: no worker is free in time for this tenant.
             Unavailable: the process did not start.
         """
         limits = self._limits
         cpu_s = int(limits.wall_s) + _CPU_GRACE_S
         task = Task(memory_bytes=limits.memory_bytes, cpu_s=cpu_s, **more)
-        async with self._turns.place(tenant or ""):
+        async with self.places.hold(tenant or ""):
             try:
                 with anyio.fail_after(limits.wall_s):
                     answer, status = await self._run(command or self._command, task, content)

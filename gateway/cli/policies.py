@@ -8,13 +8,13 @@ import click
 from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_object, text_at
+from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
 from gateway.cli.tables import render_pairs
 from gateway.domain.policy import Decision, Limits, Safety
 
 _LEVELS = tuple(level.value for level in Safety)
-_LIMITS = tuple(field.name for field in fields(Limits))
+LIMITS = tuple(field.name for field in fields(Limits))
 _ANY = "any"
 _DECISION = click.Choice([decision.value for decision in Decision])
 
@@ -42,7 +42,7 @@ def show_policy(desk: Desk) -> None:
 @click.option("--safe", type=_DECISION, help="What a call that only reads needs.")
 @click.option("--moderate", type=_DECISION, help="What a call that changes something needs.")
 @click.option("--dangerous", type=_DECISION, help="What a call that deletes something needs.")
-@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(_LIMITS)}.")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(LIMITS)}.")
 @click.option(
     "--http-origin",
     "origins",
@@ -60,7 +60,7 @@ def set_policy(desk: Desk, limits: tuple[str, ...], origins: tuple[str, ...], **
         raise Failure("nothing to change: give a level, --limit or --http-origin", Exit.USAGE)
     current, tag = desk.admin.get_with_tag(desk.tenant_path("policy"))
     wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
-    wanted |= {**decisions, **reach, "limits": as_object(current.get("limits")) | changed_limits}
+    wanted |= {**decisions, **reach, "limits": changed_limits}
     stored = desk.admin.send("PUT", desk.tenant_path("policy"), wanted, if_match=tag)
     desk.show(stored, lambda: _describe(stored))
 
@@ -74,8 +74,8 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
     limits: dict[str, float | int] = {}
     for text in given:
         name, equals, raw = text.partition("=")
-        if not equals or name not in _LIMITS:
-            raise Failure(f"--limit {text}: the limits are {', '.join(_LIMITS)}, written NAME=NUMBER", Exit.USAGE)
+        if not equals or name not in LIMITS:
+            raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", Exit.USAGE)
         limits[name] = _number(text, raw)
     return limits
 
@@ -95,5 +95,11 @@ def _number(text: str, raw: str) -> float | int:
 
 def _describe(found: JsonObject) -> str:
     decisions = [(level, text_at(found, level)) for level in _LEVELS]
-    limits = [(name, text_at(found, "limits", name)) for name in _LIMITS]
+    limits = [(name, _describe_limit(found, name)) for name in LIMITS]
     return render_pairs([*decisions, *limits, ("http origins", text_at(found, "http_origins") or "any")])
+
+
+def _describe_limit(found: JsonObject, name: str) -> str:
+    stored, effective = text_at(found, "limits", name), text_at(found, "effective", name)
+    ceiling = text_at(found, "ceilings", name)
+    return f"{stored} (ceiling {ceiling})" if stored == effective else f"{stored}, cut to its ceiling {ceiling}"

@@ -2,6 +2,7 @@
 
 import click
 
+from gateway.cli.ceilings import ceilings
 from gateway.cli.desk import Desk, at_desk, confirm
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
@@ -17,7 +18,10 @@ _ALL = "all"
 
 @click.group(cls=Commands)
 def tenant() -> None:
-    """List, show, create, rename and delete tenants; permit upstreams."""
+    """List, show, create, rename and delete tenants; set ceilings of their limits; permit private upstreams."""
+
+
+tenant.add_command(ceilings)
 
 
 @tenant.command("list")

@@ -39,20 +39,22 @@ class CodeWork(Generic[_Answer]):
         try:
             with call.within(self.code.timeout_s):
                 function = self.code.function
-                returned = await run(lambda: function(context), self.threads, is_async=self.code.is_async)
+                returned = await run(
+                    lambda: function(context), self.threads, call.principal.tenant, is_async=self.code.is_async
+                )
         finally:
             context.close()
         return self.form.of_returned(returned)
 
 
-async def run(function: Callable[[], object], threads: Threads, *, is_async: bool) -> object:
+async def run(function: Callable[[], object], threads: Threads, tenant: str, *, is_async: bool) -> object:
     """What a function returns, awaited if need be.
 
     Raises:
         RuntimeError: it raised what would end the gateway, or the task that it runs in.
     """
     try:
-        returned = function() if is_async else await threads.run(function)
+        returned = function() if is_async else await threads.run(tenant, function)
         return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -73,7 +75,7 @@ async def completions(
     Raises:
         HandlerFailed: it returned something else.
     """
-    returned = await run(lambda: function(completing), threads, is_async=is_async)
+    returned = await run(lambda: function(completing), threads, completing.principal.tenant, is_async=is_async)
     kind = type(returned).__name__
     if isinstance(returned, Completions):
         return returned

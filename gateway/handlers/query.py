@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from gateway.catalog.outlines import Outlines
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result
@@ -25,6 +26,8 @@ from gateway.openapi.query_tools import CALL
 log = structlog.get_logger(__name__)
 
 _PLACE = "query"
+_THREADS = 16
+_WAITING = 1024
 _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -47,20 +50,24 @@ class Queries:
     def __init__(self, outlines: Outlines, cursors: Cursors) -> None:
         self._outlines = outlines
         self._cursors = cursors
+        self.places = FairShare("query threads", places=_THREADS, queue=_WAITING)
 
     def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
         """What runs one of the tools."""
-        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors)
+        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
 
 
 class QueryHandler:
     """Runs one of the query tools for one tenant; what is seen of its sources is asked of each call."""
 
-    def __init__(self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: Cursors) -> None:
+    def __init__(
+        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: Cursors, places: FairShare
+    ) -> None:
         self._tenant = tenant
         self._subject = Subject(name=tool.name, definition=tool.definition)
         self._outlines = outlines
         self._cursors = cursors
+        self._places = places
         self._answer = ANSWERS.get(tool.name)
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -85,7 +92,8 @@ class QueryHandler:
             if self._answer is None:
                 return await self._call(views, seen, arguments, call)
             asked = self._asked(arguments, seen)
-            return await anyio.to_thread.run_sync(_tell, self._answer, views, asked)
+            async with self._places.hold(self._tenant):
+                return await anyio.to_thread.run_sync(_tell, self._answer, views, asked)
         except Unfound as unfound:
             return _refuse(unfound)
 
@@ -127,7 +135,8 @@ class QueryHandler:
     ) -> Result:
         chosen = choose_views(views, _text(arguments, "source"))
         key = _text(arguments, "operation") or ""
-        view, endpoint = await anyio.to_thread.run_sync(find_endpoint, chosen, key)
+        async with self._places.hold(self._tenant):
+            view, endpoint = await anyio.to_thread.run_sync(find_endpoint, chosen, key)
         tools = next(one.tools for one in seen if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:

@@ -1,4 +1,4 @@
-"""Where plain functions of operators' code run: in threads, as many at a time as there are places.
+"""Where plain functions of operators' code run: in threads, as many at a time as there are places for each tenant.
 
 A thread cannot be stopped. When a call is given up its function goes on in the thread and keeps its place until it
 returns, so functions that hang can use up the places but nothing else; the threads do not keep the gateway from ending.
@@ -11,7 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-import anyio
+from gateway.domain.fair_share import FairShare
+
+_WAITING = 1024
+_PATIENCE_S = 30.0
 
 _T = TypeVar("_T")
 
@@ -19,25 +22,26 @@ _T = TypeVar("_T")
 class Threads:
     """The places of one gateway."""
 
-    def __init__(self, places: int = 32) -> None:
-        self._places = places
-        self._limiter: anyio.CapacityLimiter | None = None
+    def __init__(self, places: int = 64) -> None:
+        self.places = FairShare("handler threads", places=places, queue=_WAITING, patience_s=_PATIENCE_S)
 
     @property
     def busy(self) -> int:
         """How many functions run now, those nobody waits for included."""
-        return 0 if self._limiter is None else self._limiter.borrowed_tokens
+        return self.places.busy
 
-    async def run(self, function: Callable[[], _T]) -> _T:
-        """What the function returns or raises, once there was a place for it."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._places)
-        job = _Job(function, self._limiter)
-        await self._limiter.acquire_on_behalf_of(job)
+    async def run(self, tenant: str, function: Callable[[], _T]) -> _T:
+        """What the function returns or raises, once there was a place for it.
+
+        Raises:
+            LimitExceeded: there was none in time for this tenant.
+        """
+        job = _Job(function, partial(self.places.free, tenant))
+        await self.places.take(tenant)
         try:
             threading.Thread(target=contextvars.copy_context().run, args=(job.run,), daemon=True).start()
         except BaseException:
-            self._limiter.release_on_behalf_of(job)
+            self.places.free(tenant)
             raise
         return await job.done
 
@@ -45,9 +49,9 @@ class Threads:
 class _Job(Generic[_T]):
     """One function on its way through a thread."""
 
-    def __init__(self, function: Callable[[], _T], limiter: anyio.CapacityLimiter) -> None:
+    def __init__(self, function: Callable[[], _T], leave: Callable[[], None]) -> None:
         self._function = function
-        self._limiter = limiter
+        self._leave = leave
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[_T] = self._loop.create_future()
 
@@ -71,12 +75,12 @@ class _Job(Generic[_T]):
             return
 
     def _succeed(self, answer: _T) -> None:
-        self._limiter.release_on_behalf_of(self)
+        self._leave()
         if not self.done.done():
             self.done.set_result(answer)
 
     def _fail(self, error: Exception) -> None:
-        self._limiter.release_on_behalf_of(self)
+        self._leave()
         if not self.done.done():
             stops = isinstance(error, StopIteration)  # which no future can carry
             self.done.set_exception(RuntimeError("the function raised StopIteration") if stops else error)

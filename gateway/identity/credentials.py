@@ -85,6 +85,11 @@ class Credentials:
         self._turns = Turns[bytes, Caller]()
         self._changes = 0
 
+    @property
+    def remembered(self) -> int:
+        """How many credentials are remembered."""
+        return len(self._known)
+
     async def authenticate(self, authorization: str | None) -> Caller:
         """The caller behind the header.
 
@@ -94,16 +99,16 @@ class Credentials:
         """
         if authorization is None or len(authorization) > _MAX_HEADER:
             raise _refusal()
-        header = _bytes_of(authorization)
-        mark = hashlib.blake2b(header, key=self._seal, digest_size=16).digest()
+        scheme, _, token = _bytes_of(authorization).partition(b" ")
+        token = token.strip(b" ")
+        if scheme.lower() != b"bearer" or not token:
+            raise _refusal()
+        # Of the token, not of the header: spellings of one header would fill what all tenants share.
+        mark = hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
         known = self._known.get(mark)
         if known is not None and known.until > time.monotonic():
             known.is_used = True
             return known.caller
-        scheme, _, token = header.partition(b" ")
-        token = token.strip(b" ")
-        if scheme.lower() != b"bearer" or not token:
-            raise _refusal()
         if hmac.compare_digest(hashlib.sha256(token).digest(), self._operator):
             self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
             return OPERATOR

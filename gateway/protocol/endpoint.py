@@ -4,6 +4,7 @@ Nothing of the body is looked at before the credential has been; the tenant come
 has to agree. The era is chosen by the `MCP-Protocol-Version` header, as the specification has it.
 """
 
+import time
 from collections.abc import Awaitable, Mapping
 from contextlib import nullcontext
 from typing import Any, Final, cast
@@ -36,6 +37,7 @@ from gateway.protocol.envelopes import misjudged, unsupported
 from gateway.protocol.handshake import Handshake
 from gateway.protocol.legacy import Legacy
 from gateway.protocol.modern import MAX_BODY, Modern
+from gateway.protocol.pacing import Pacing
 from gateway.protocol.tracing import traced
 from gateway.protocol.wire import accepts, answer, header, id_of, invalid_request, is_json, refusal
 from gateway.telemetry.traces import Traces
@@ -74,7 +76,8 @@ class Endpoint:
         self._modern = modern
         self._handshake = handshake
         self._legacy = legacy
-        self._crowds = Crowds()
+        self.crowds = Crowds()
+        self.pacing = Pacing()
         self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
         self.traces: Traces | None = None
         """Set before anything is served where spans are exported."""
@@ -88,14 +91,18 @@ class Endpoint:
                 exchange = Exchange(principal, registry, correlation_id)
                 CURRENT.set(exchange)
                 self._identify(scope, principal)
-                self._crowds.enter(principal.key, registry.view.snapshot.policy.limits)
+                limits = registry.view.snapshot.policy.limits
+                self.crowds.enter(principal, limits)
                 try:
+                    if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
+                        await self.pacing.sleep(delay)
+                        await self._admit(scope)  # the key may have ended meanwhile
                     if scope["method"] == "POST" and door != "sse":
                         await self._post(scope, receive, send, exchange, is_old=door == "messages")
                     else:
                         await self._serve(scope, receive, send, exchange, door)
                 finally:
-                    self._crowds.leave(principal.key)
+                    self.crowds.leave(principal)
         except GatewayError as error:
             await _refuse(send, error, correlation_id)
 

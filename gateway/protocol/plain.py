@@ -50,6 +50,9 @@ _OURS: Final = ("mcp", "modelcontextprotocol", "progress")
 """What the names of the protocol's own members of `_meta` have in them; all others change no answer."""
 
 _MAX_ENVELOPES = 1024
+_LARGEST_REMEMBERED = 4096
+"""Bytes; a client may send a megabyte of them, and another one with each request."""
+
 _MAX_ID = 1024
 _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
@@ -62,12 +65,17 @@ class Plain:
         self._calls = calls
         self._good: set[bytes] = set()
 
+    @property
+    def remembered(self) -> int:
+        """The envelopes that need not be judged again."""
+        return len(self._good)
+
     async def modern(self, scope: Scope, message: Mapping[str, Any], exchange: Exchange) -> Reply | None:
         """The answer to a plain request of 2026-07-28; None for anything else, of which nothing was done."""
         params = _params_of(message)
         if params is None or not _mirrors(scope, message["method"], params.get("name")):
             return None
-        if not self._is_good_envelope(params.get("_meta")):
+        if not self.is_good_envelope(params.get("_meta")):
             return None
         if message["method"] != _CALL:
             return _list(message, params, exchange, MODERN)
@@ -103,7 +111,7 @@ class Plain:
             return failed(request_id, internal_error(correlation_id), is_modern=is_modern)
         return called(request_id, members, is_modern=is_modern)
 
-    def _is_good_envelope(self, meta: object) -> bool:
+    def is_good_envelope(self, meta: object) -> bool:
         """Whether the SDK's own validation takes the envelope; asked once for each that clients repeat."""
         if not isinstance(meta, dict):
             return False
@@ -118,9 +126,10 @@ class Plain:
             surface.validate_client_request("tools/list", MODERN, {"_meta": envelope})
         except ValidationError:
             return False
-        if len(self._good) >= _MAX_ENVELOPES:
-            self._good.clear()
-        self._good.add(seen)
+        if len(seen) <= _LARGEST_REMEMBERED:
+            if len(self._good) >= _MAX_ENVELOPES:
+                self._good.clear()
+            self._good.add(seen)
         return True
 
 

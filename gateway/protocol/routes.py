@@ -22,6 +22,7 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
+from gateway.domain.fair_share import FairShare
 from gateway.domain.principals import Principal
 from gateway.identity.credentials import Credentials
 from gateway.protocol.endpoint import Endpoint
@@ -83,6 +84,16 @@ class Face:
             credentials, connections, self._modern, handshake, Legacy(spoken, backing, listening, self._turns)
         )
         self._stack = AsyncExitStack()
+
+    @property
+    def open_requests(self) -> FairShare:
+        """The open requests, shared between tenants."""
+        return self._endpoint.crowds.places
+
+    @property
+    def paced(self) -> int:
+        """How many requests waited because of their tenant's pace."""
+        return self._endpoint.pacing.waited
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(Life(self._backing.bus))

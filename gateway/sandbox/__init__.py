@@ -1,1 +1,1 @@
-"""Killable child processes for documents and for dear validations: start, limits, fair turns."""
+"""Killable child processes for documents and for dear validations: start and limits."""

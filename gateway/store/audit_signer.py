@@ -116,7 +116,7 @@ class AuditSigner:
             self._known.clear()
         is_first = tenant not in self._known
         known = await self._outside.recall(tenant) if is_first else self._known[tenant]
-        async with self._store.transaction(tenant) as db:
+        async with self._store.upkeep(tenant) as db:
             anchor = await self._lock_anchor(tenant, db, known)
             before, is_behind = await self._go_on_from(tenant, db, anchor, known)
             found = await self._find_ends(tenant, db, ends, is_first=is_first)

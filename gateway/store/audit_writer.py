@@ -11,7 +11,6 @@ intents are refused, so that what they announce does not happen.
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
@@ -22,7 +21,8 @@ import structlog
 from anyio.abc import TaskGroup
 
 from gateway.domain.audit import AuditKind, CallRecord
-from gateway.errors import AuditUnavailable, GatewayError, Unavailable
+from gateway.domain.fair_queue import FairQueue
+from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit_chain import AuditRow, now_us
 from gateway.store.audit_chains import APPEND, Chains
 from gateway.store.audit_moved import Moved
@@ -34,6 +34,7 @@ from gateway.store.silence import PROMPT_S, Silence, patience
 log = structlog.get_logger(__name__)
 
 _LARGEST_GROUP = 256
+_LONGEST_QUEUE = 16_384
 _LINGER_S = 0.001
 """For how long a group waits for company where the one before had some: the shortest time that uvloop knows."""
 _COMMIT_S = 10.0
@@ -65,7 +66,7 @@ class AuditWriter:
         self._url = url
         self._moved = Moved() if moved is None else moved
         self._chain_key = chain_key
-        self._waiting: deque[_Waiting] = deque()
+        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_open = False
@@ -121,7 +122,10 @@ class AuditWriter:
         if not self._is_open:
             raise _unavailable()
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((record, written))
+        try:
+            self._waiting.put(record.tenant, (record, written))
+        except LimitExceeded as error:
+            raise AuditUnavailable(error.message, retry_after_s=error.retry_after_s) from None
         self._wake.set()
         await written
 
@@ -136,7 +140,7 @@ class AuditWriter:
                     continue
                 if len(self._waiting) < company:
                     await asyncio.sleep(_LINGER_S)
-                group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _LARGEST_GROUP))]
+                group = self._waiting.take(_LARGEST_GROUP)
                 company = len(group) if len(group) > 1 else 0
                 try:
                     await self._write_group(group)

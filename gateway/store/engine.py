@@ -5,6 +5,7 @@ something to go on with says within which time PostgreSQL has to begin to answer
 while it is known to be silent.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -14,8 +15,9 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.pool import QueuePool
 
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
-from gateway.errors import DatabaseUnavailable
+from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import RETRY_S, see_our_errors
 from gateway.store.silence import Silence, patience
@@ -29,6 +31,7 @@ SCHEMA = "0013"
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]
 """How much of what others commit a transaction sees."""
 
+_WAITING = 1024
 _SET_TENANT = text("select set_config('app.tenant', :tenant, true)")
 
 
@@ -41,6 +44,8 @@ class Store:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
+        self.places = FairShare("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
+        """Held by transactions of tenants only: what looks past tenants, such as a key by its id, never waits here."""
         self._silence = Silence() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
@@ -77,7 +82,7 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant, within_s=within_s)
+        return self._transaction(tenant, party=tenant, within_s=within_s)
 
     def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """The same for several queries that must see one moment: what others commit meanwhile is not in it.
@@ -85,7 +90,17 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(tenant, level="REPEATABLE READ", within_s=within_s)
+        return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
+
+    def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+        """One transaction of the gateway's own work for a tenant, such as signing; outside the tenant's share.
+
+        A round of such work goes from tenant to tenant: one that uses its share must not hold up the others.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer, or not in time.
+        """
+        return self._transaction(tenant, party=None)
 
     def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
         """One transaction that sees no tenant at all: for the functions that look past row-level security.
@@ -93,7 +108,7 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer, or not in time.
         """
-        return self._transaction(None, within_s=within_s)
+        return self._transaction(None, party=None, within_s=within_s)
 
     async def check(self) -> None:
         """Whether the store can serve: reachable, as a safe role, and migrated.
@@ -103,7 +118,7 @@ class Store:
         Raises:
             DatabaseUnavailable: it cannot.
         """
-        async with self._transaction(None) as db:
+        async with self._transaction(None, party=None) as db:
             found = (await db.execute(text("select max(version_num) from alembic_version"))).scalar_one()
         if not isinstance(found, str) or found < SCHEMA:
             raise DatabaseUnavailable(
@@ -116,17 +131,27 @@ class Store:
         Raises:
             DatabaseUnavailable: PostgreSQL does not answer.
         """
-        async with self._transaction(None) as db:
+        async with self._transaction(None, party=None) as db:
             return float((await db.execute(text("select unsealed_until()"))).scalar_one())
 
     @asynccontextmanager
     async def _transaction(
-        self, tenant: TenantId | None, *, level: Level = "READ COMMITTED", within_s: float | None = None
+        self,
+        tenant: TenantId | None,
+        *,
+        party: TenantId | None,
+        level: Level = "READ COMMITTED",
+        within_s: float | None = None,
     ) -> AsyncGenerator[AsyncSession]:
+        """One transaction that sees a tenant, or none, in the share of a party, or of none."""
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
         try:
-            async with AsyncSession(self._engine, autoflush=False) as db, db.begin():
+            async with (
+                self._share(party, within_s),
+                AsyncSession(self._engine, autoflush=False) as db,
+                db.begin(),
+            ):
                 if within_s is None:
                     await _begin(db, tenant, level)
                 else:
@@ -134,6 +159,27 @@ class Store:
                 yield db
         except exc.TimeoutError:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
+
+    @asynccontextmanager
+    async def _share(self, party: TenantId | None, within_s: float | None) -> AsyncGenerator[None]:
+        """A place in the share of the party for as long as the block runs."""
+        if party is None:
+            yield
+            return
+        if not self.places.try_take(party):
+            try:
+                async with asyncio.timeout(within_s):
+                    await self.places.take(party)
+            except (LimitExceeded, TimeoutError):
+                raise DatabaseUnavailable(
+                    f"The tenant uses its share of the connections to PostgreSQL ({self.places.share} of"
+                    f" {self.places.places} per replica), or all are in use.",
+                    retry_after_s=RETRY_S,
+                ) from None
+        try:
+            yield
+        finally:
+            self.places.free(party)
 
     async def _begin_within(self, seconds: float, db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
         if not self._silence.may_ask():

@@ -164,6 +164,19 @@ egress = Table(
     Column("version", BigInteger, nullable=False),
 )
 
+ceilings = Table(
+    "ceilings",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("calls_per_second", Double),
+    Column("burst", Integer),
+    Column("concurrency", Integer),
+    Column("sessions", Integer),
+    Column("streams", Integer),
+    Column("primitives", Integer),
+    Column("version", BigInteger, nullable=False),
+)
+
 data_keys = Table(
     "data_keys",
     metadata,

@@ -49,9 +49,8 @@ class Metrics:
         )
         self.audit_waiting = Reading("gateway_audit_waiting", "Audit entries that wait to be committed.")
         self.audit_entries = Reading("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
-        self.audit_failures = Reading(
-            "gateway_audit_failures_total", "Audit entries that could not be committed.", kind="counter"
-        )
+        failed = "Audit entries that could not be committed."
+        self.audit_failures = Reading("gateway_audit_failures_total", failed, kind="counter")
         self.audit_overflow = Reading(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
@@ -61,6 +60,15 @@ class Metrics:
             ("store",),
             kind="counter",
         )
+        self.pool_busy = Reading("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
+        self.pool_refusals = Reading(
+            "gateway_pool_refusals_total",
+            "Requests for a place of a replica-wide pool that were refused, mostly above a tenant's share.",
+            ("pool",),
+            kind="counter",
+        )
+        paced = "Requests that waited because of their tenant's pace."
+        self.paced = Reading("gateway_requests_paced_total", paced, kind="counter")
         self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
         self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})

@@ -6,13 +6,13 @@ tenant, source, scheme, set of scopes and client secret: when one of them change
 
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol
 
 import anyio
 
+from gateway.domain.fair_cache import FairCache
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import AccessToken, Credential
@@ -62,7 +62,7 @@ class Tokens:
     def __init__(self, upstream: Upstream, store: TokenStore | None = None) -> None:
         self._upstream = upstream
         self._store = store
-        self._held: OrderedDict[tuple[TenantId, str], AccessToken] = OrderedDict()
+        self._held = FairCache[str, AccessToken](_CAPACITY)
         self._flights: dict[tuple[TenantId, str], _Flight] = {}
 
     async def exchange(
@@ -101,9 +101,9 @@ class Tokens:
 
     async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
         """Forget the token kept there, if it is this one; whichever it is where none is named."""
-        held = self._held.get((tenant, place))
+        held = self._held.get(tenant, place)
         if held is not None and value in {None, held.value}:
-            del self._held[tenant, place]
+            self._held.drop(tenant, place)
         if self._store is None:
             return
         with suppress(RedisUnavailable):
@@ -116,7 +116,7 @@ class Tokens:
     ) -> AccessToken:
         place = _place(source, scheme, credential)
         while True:
-            held = self._held.get((tenant, place))
+            held = self._held.get(tenant, place)
             if held is not None and _is_fresh(held):
                 return held
             flight = self._flights.get((tenant, place))
@@ -136,9 +136,7 @@ class Tokens:
         finally:
             del self._flights[tenant, place]
             flight.done.set()
-        self._held[tenant, place] = token
-        if len(self._held) > _CAPACITY:
-            self._held.popitem(last=False)
+        self._held.put(tenant, place, token)
         return token
 
     async def _obtain(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:

@@ -7,7 +7,6 @@ be, how long it may take, and how many deliveries are looked at together.
 from collections.abc import Mapping
 from typing import cast
 
-import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,8 +16,9 @@ from gateway.calls.run import Limiter
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.policies import get_policy
 from gateway.catalog.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import KeyId
-from gateway.errors import Fault, GatewayError, InvalidBody, Unavailable
+from gateway.errors import Fault, GatewayError, InvalidBody
 from gateway.web.bodies import declared_length, load_json, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
@@ -27,8 +27,7 @@ MOST_URIS = 100
 _LONGEST_URI = 2048
 _BODY_S = 10.0
 _AT_ONCE = 8
-_PATIENCE_S = 5.0
-_RETRY_S = 1.0
+_WAITING = 256
 
 
 class Hooks:
@@ -38,7 +37,8 @@ class Hooks:
         self._catalog = catalog
         self._limiter = limiter
         self._once = once
-        self._places = anyio.Semaphore(_AT_ONCE)
+        self.places = FairShare("webhook verifications", places=_AT_ONCE, queue=_WAITING)
+        """Keyed by the slug of the path: nothing else is known of a delivery before its signature is verified."""
 
     @property
     def route(self) -> Route:
@@ -63,14 +63,8 @@ class Hooks:
         body = await read_body(request.receive, limit=LARGEST, deadline=_BODY_S, declared=declared)
         delivery = _delivery(request.headers, body)
         check_delivery(delivery)
-        with anyio.move_on_after(_PATIENCE_S) as patience:
-            await self._places.acquire()
-        if patience.cancelled_caught:
-            raise Unavailable("too many deliveries at once; send it again", retry_after_s=_RETRY_S)
-        try:
+        async with self.places.hold(slug):
             tenant = await verify_delivery(slug, self._catalog, webhook, delivery)
-        finally:
-            self._places.release()
         policy = await get_policy(tenant, self._catalog)
         async with self._limiter.admit(tenant, KeyId(webhook), policy.limits):
             await take_delivery(tenant, self._catalog, webhook, delivery, read_uris(body), once=self._once)

@@ -6,7 +6,7 @@ Only adds: code of earlier revisions works on this schema, and permits none of t
 from alembic import op
 
 revision = "0013"
-down_revision = "0011"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 

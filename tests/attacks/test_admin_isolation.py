@@ -26,6 +26,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/tenants/{t}/sources"): {"name": "new", "document": pets(URL), "prefix": "new"},
     ("PUT", "/tenants/{t}/sources/{name}"): {"document": pets(URL)},
     ("PATCH", "/tenants/{t}/sources/{name}"): {"base_url": "https://evil.example"},
+    ("PUT", "/tenants/{t}/ceilings"): {"burst": 1},
     ("PUT", "/tenants/{t}/policy"): {"moderate": "deny"},
     ("PUT", "/tenants/{t}/egress"): {"allow": ["10.0.0.5:8443"]},
     ("POST", "/tenants/{t}/profiles"): {"name": "new", **RULES},
@@ -241,11 +242,12 @@ async def test_a_key_without_the_scope_may_nothing(two: Two) -> None:
         ("PATCH", "/tenants/{t}"),
         ("DELETE", "/tenants/{t}"),
         ("PUT", "/tenants/{t}/egress"),
+        ("PUT", "/tenants/{t}/ceilings"),
     ],
     ids=" ".join,
 )
 async def test_tenants_are_the_operators(two: Two, route: tuple[str, str]) -> None:
-    """Ours: no key of a tenant lists, makes, renames or removes tenants, its own included (TEN-1).
+    """Ours: no key of a tenant lists, makes, renames, bounds or removes tenants, its own included (TEN-1, ISO-3).
 
     Nor does it permit itself a private upstream (ISO-5).
     """

@@ -12,9 +12,9 @@ import jsonschema_rs
 import pytest
 
 from gateway.app.sockets import MAX_CONNECTIONS
-from gateway.calls.checks import PLACES, CheckLimits
-from gateway.catalog.workers import WorkLimits
-from gateway.sandbox.turns import Bounds
+from gateway.calls import checks as dear_checks
+from gateway.calls.checks import CheckLimits
+from gateway.catalog.workers import AT_ONCE, WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
 
@@ -147,8 +147,8 @@ def test_whatever_is_waited_for_says_when_it_is_well(compose: dict[str, Any]) ->
 
 def test_a_replica_has_the_memory_for_the_documents_it_reads(compose: dict[str, Any]) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
-    readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
-    checks = PLACES.at_once * CheckLimits().memory_bytes // 2**20
+    readers = AT_ONCE * WorkLimits().memory_bytes // 2**20
+    checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
 
     for name in REPLICAS:
         memory = compose["services"][name]["deploy"]["resources"]["limits"]["memory"]

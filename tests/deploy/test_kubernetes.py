@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from gateway.admin.endpoints import LARGE
-from gateway.calls.checks import PLACES, CheckLimits
-from gateway.catalog.workers import WorkLimits
-from gateway.sandbox.turns import Bounds
+from gateway.calls import checks as dear_checks
+from gateway.calls.checks import CheckLimits
+from gateway.catalog.workers import AT_ONCE, WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build
@@ -234,8 +234,8 @@ def test_every_named_port_is_the_containers(overlay: str) -> None:
 def test_a_replica_has_the_memory_for_the_documents_it_reads(overlay: str) -> None:
     """Ours: a document that takes all it may does not end the replica that has it read."""
     container = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["containers"][0]
-    readers = Bounds().at_once * WorkLimits().memory_bytes // 2**20
-    checks = PLACES.at_once * CheckLimits().memory_bytes // 2**20
+    readers = AT_ONCE * WorkLimits().memory_bytes // 2**20
+    checks = dear_checks.AT_ONCE * CheckLimits().memory_bytes // 2**20
 
     assert int(container["resources"]["limits"]["memory"].removesuffix("Mi")) >= readers + checks + 512
 

@@ -118,6 +118,13 @@ async def _walk_tools_and_policy(walk: Walk) -> None:
     await walk.ask("PUT", "/tenants/acme/egress", 400, json={"allow": ["*:80"]})
     refused = await walk.ask("PUT", "/tenants/acme/policy", 422, json={"moderate": "approve"})
     assert refused.json()["errors"][0]["pointer"] == "/moderate"
+    ceilings = await walk.ask("GET", "/tenants/acme/ceilings", 200)
+    version = {"if-match": ceilings.headers["etag"]}
+    await walk.ask("PUT", "/tenants/acme/ceilings", 200, json={"burst": 9}, headers=version)
+    await walk.ask("PUT", "/tenants/acme/ceilings", 412, json={"burst": 9}, headers=version)
+    await walk.ask("PUT", "/tenants/acme/ceilings", 400, json={"defaulted": []})
+    above = await walk.ask("PUT", "/tenants/acme/policy", 403, json={"limits": {"burst": 10}})
+    assert above.json()["errors"][0]["pointer"] == "/limits/burst"
     await walk.ask("GET", "/tenants/acme/audit?kind=change&principal=operator&limit=3", 200)
     await walk.ask("GET", "/tenants/acme/audit?kind=dream", 400)
     assert (await walk.ask("GET", "/tenants/acme/audit/verify", 200)).json()["ok"]

@@ -185,6 +185,33 @@ async def test_private_upstreams_are_permitted_and_withdrawn(terminal: Terminal)
     assert cleared == {"allow": []}
 
 
+async def test_ceilings_are_set_restored_and_named_where_a_limit_is_above(terminal: Terminal) -> None:
+    """ISO-3: the operator's command; a tenant's own key is refused in one line that says what to do."""
+    await terminal.do("tenant", "create", "acme")
+    own: Any = (await terminal.do("key", "create", "boss", "--scope", "admin", "--json")).value
+
+    changed: Any = (
+        await terminal.do("tenant", "ceilings", "acme", "--limit", "burst=9", "--limit", "streams=5", "--json")
+    ).value
+    above = await terminal.run("policy", "set", "--limit", "burst=10", "--key", own["key"])
+    other = await terminal.run("tenant", "ceilings", "acme", "--limit", "burst=10", "--key", own["key"])
+    restored: Any = (await terminal.do("tenant", "ceilings", "acme", "--limit", "streams=default", "--json")).value
+    shown = await terminal.do("tenant", "ceilings", "acme")
+    policy = await terminal.do("policy", "show")
+    safe = await terminal.run("policy", "set", "--dangerous", "deny", "--key", own["key"])
+
+    assert (changed["burst"], changed["streams"]) == (9, 5)
+    assert "streams" in restored["defaulted"]
+    assert "burst" not in restored["defaulted"]
+    assert (above.code, other.code) == (4, 4)
+    assert "above the tenant's ceiling of 9; only the operator can raise it" in above.err
+    assert ["burst", "9", "operator"] in [line.split() for line in shown.out.splitlines()]
+    assert "200, cut to its ceiling 9" in policy.out
+    assert safe.code == 0
+    for bad in ("speed=1", "speed=default", "burst", "burst=x"):
+        assert (await terminal.run("tenant", "ceilings", "acme", "--limit", bad)).code == 2, bad
+
+
 async def test_what_was_done_stands_in_the_audit_trail(terminal: Terminal) -> None:
     """Ours: changes made from the command line are audited like any others (SAF-4)."""
     await terminal.do("tenant", "create", "acme")

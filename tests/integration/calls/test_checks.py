@@ -2,17 +2,19 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from gateway.calls.checks import PLACES, CheckLimits, Checks
+import gateway
+from gateway.calls.checks import CheckLimits, Checks
 from gateway.calls.results import ResultChecks
 from gateway.definitions.compiled_schemas import IN_CHILD, IN_LOOP, Costly, Validator, compile_input, compile_output
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
-from gateway.sandbox.turns import Bounds
 
 ACME, GLOBEX, INITECH = TenantId("ten_acme"), TenantId("ten_globex"), TenantId("ten_initech")
 DEAR: dict[str, Any] = {
@@ -23,6 +25,9 @@ DEAR: dict[str, Any] = {
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 SPINNER = (sys.executable, "-c", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile 1: pass")
 EATER = (sys.executable, "-c", "import os; os.abort()")
+_START = f"import sys; sys.path.insert(0, {str(Path(gateway.__file__).parents[1])!r});"
+WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.check_worker import main; main()")
+"""The child process of this very tree, wherever the package is installed from."""
 MISSING = (sys.executable, "-m", "gateway.no_such_module")
 
 
@@ -82,8 +87,8 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
 
 async def test_a_child_has_no_more_memory_than_it_may() -> None:
     """Ours: the limit holds in the real child process (ISO-2)."""
-    value = {"x": [{} for _ in range(250_000)]}
-    checks = Checks(limits=CheckLimits(memory_bytes=40 * 2**20))
+    value: dict[str, object] = {"x": [{} for _ in range(250_000)]}
+    checks = Checks(command=WORKER, limits=CheckLimits(memory_bytes=40 * 2**20))
     faults = await checks.check(ACME, _validator(DEAR), value)
 
     assert "or the 40 MiB that one check may take" in faults[0].reason
@@ -94,7 +99,9 @@ async def test_a_child_has_no_more_time_than_it_may() -> None:
     constants = [{"const": number + 0.5} for number in range(1_000)]
     schema = {"type": "object", "properties": {"x": {"items": {"oneOf": constants}}}}
     with anyio.fail_after(60):
-        faults = await Checks(limits=CheckLimits(cpu_s=1)).check(ACME, _validator(schema), {"x": [999.5] * 900})
+        faults = await Checks(command=WORKER, limits=CheckLimits(cpu_s=1)).check(
+            ACME, _validator(schema), {"x": [999.5] * 900}
+        )
 
     assert "more than the 1 seconds" in faults[0].reason
 
@@ -107,20 +114,21 @@ async def test_a_check_that_does_not_start_is_no_verdict() -> None:
 
 async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
-    checks = Checks(command=SLEEPER, bounds=Bounds(at_once=4, at_once_each=1, waiting_each=2, work=PLACES.work))
-    assert (PLACES.at_once_each or 0) * 4 <= PLACES.at_once
+    checks = Checks(command=SLEEPER, places=FairShare("checks", places=4, queue=8, patience_s=60))
+    usual = Checks().places
+    assert (usual.share, usual.places, usual.queue) == (1, 4, 16)
     async with anyio.create_task_group() as group:
         for tenant in (ACME, ACME, ACME, GLOBEX):
             group.start_soon(checks.finish, tenant, _costly())
             await anyio.wait_all_tasks_blocked()
-        with pytest.raises(LimitExceeded, match="checks of large values of the tenant are waiting") as caught:
+        with pytest.raises(LimitExceeded, match="share of the checks of this replica") as caught:
             await checks.finish(ACME, _costly())
         assert caught.value.retry_after_s is not None
         group.start_soon(checks.finish, INITECH, _costly())  # there is a place, and no line before it
         await anyio.wait_all_tasks_blocked()
-        assert checks.running_count == 3
+        assert checks.places.busy == 3
         group.cancel_scope.cancel()
-    assert checks.running_count == 0
+    assert checks.places.busy == 0
 
 
 async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
@@ -139,6 +147,6 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
 async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
     """Ours: a busy check after the call is no refusal of the call."""
     definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
-    results = ResultChecks(Checks(bounds=Bounds(at_once=0, waiting_each=0, work=PLACES.work)))
+    results = ResultChecks(Checks(places=FairShare("checks", places=0, queue=0)))
     with pytest.raises(OutputInvalid, match="the tool has run"):
         await results.hold(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")

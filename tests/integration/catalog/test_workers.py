@@ -15,10 +15,10 @@ import pytest
 
 from gateway.admin.splitter import COMMAND as SPLIT
 from gateway.catalog.workers import Archive, Workers, WorkLimits
+from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compile import ImportOptions, compile_document
-from gateway.sandbox.turns import Bounds
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec
@@ -161,7 +161,7 @@ async def test_a_caller_that_goes_away_takes_the_process_along(tmp_path: Path) -
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = Workers(command=script(HANG, fifo), bounds=Bounds(at_once=1))
+    workers = Workers(command=script(HANG, fifo), places=FairShare("workers", places=1))
     try:
         hung: list[int] = []
         async with anyio.create_task_group() as group:
@@ -206,7 +206,8 @@ async def test_no_more_than_so_many_run_at_once(tmp_path: Path) -> None:
     told = tmp_path / "told"
     told.touch()
     workers = Workers(
-        command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told), bounds=Bounds(at_once=1)
+        command=script(f"{count}from gateway.openapi.worker import main; main(){ends}", told),
+        places=FairShare("workers", places=1, queue=16),
     )
 
     async with anyio.create_task_group() as group:
@@ -221,7 +222,7 @@ async def test_a_tenant_that_imports_without_end_is_told_to_wait(tmp_path: Path)
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    workers = Workers(command=script(HANG, fifo), bounds=Bounds(at_once=1, waiting_each=2))
+    workers = Workers(command=script(HANG, fifo), places=FairShare("workers", places=1, queue=8))
     try:
         async with anyio.create_task_group() as group:
             for _ in range(3):

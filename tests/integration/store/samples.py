@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
+from gateway.domain.ceilings import Ceilings
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import (
@@ -41,6 +42,7 @@ from gateway.store import (
     audit,
     audit_anchors,
     audit_heads,
+    ceilings,
     credentials,
     due_work,
     egress,
@@ -251,6 +253,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
+        await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))
         secret = Credential(value=f"{slug} credential")
         await secrets.save(tenant.id, db, SEALER, source=source.id, scheme=f"{slug} scheme", credential=secret)
         await credentials.insert(tenant.id, db, SEALER, credential, secret)

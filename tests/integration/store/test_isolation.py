@@ -11,6 +11,7 @@ from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from gateway.domain.ceilings import Ceilings
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import Wishes
@@ -23,6 +24,7 @@ from gateway.store import (
     aliases,
     audit,
     audit_heads,
+    ceilings,
     credentials,
     due_work,
     egress,
@@ -57,6 +59,7 @@ _MODULES = (
     aliases,
     audit,
     audit_heads,
+    ceilings,
     credentials,
     due_work,
     egress,
@@ -127,6 +130,8 @@ _CALLS: Mapping[str, _Call] = {
     "overrides.count": lambda t, db, v: overrides.count(t, db),
     "overrides.save": lambda t, db, v: overrides.save(t, db, replace(v.override, wishes=Wishes(title="planted"))),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
+    "ceilings.get": lambda t, db, v: ceilings.get(t, db),
+    "ceilings.save": lambda t, db, v: ceilings.save(t, db, Ceilings(burst=1)),
     "policies.get": lambda t, db, v: policies.get(t, db),
     "policies.save": lambda t, db, v: policies.save(t, db, Policy()),
     "primitives.insert": lambda t, db, v: primitives.insert(t, db, replace(v.primitive, name="planted")),

@@ -16,7 +16,7 @@ from tests.support.peers import TalkingPeer
 
 async def test_only_so_many_functions_run_at_a_time() -> None:
     """Ours: threads are bounded; who finds no place waits for one."""
-    threads, gate, running = Threads(2), threading.Event(), threading.Semaphore(0)
+    threads, gate, running = Threads(8), threading.Event(), threading.Semaphore(0)
     answers: list[int] = []
 
     def works() -> int:
@@ -25,7 +25,7 @@ async def test_only_so_many_functions_run_at_a_time() -> None:
         return 1
 
     async def wait() -> None:
-        answers.append(await threads.run(works))
+        answers.append(await threads.run("a", works))
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
@@ -44,21 +44,21 @@ async def test_a_function_that_is_given_up_keeps_its_place_until_it_returns() ->
     threads, gate = Threads(1), threading.Event()
 
     with anyio.move_on_after(0.01):
-        await threads.run(gate.wait)
+        await threads.run("a", gate.wait)
     with anyio.move_on_after(0.01) as waited:
-        await threads.run(lambda: None)
+        await threads.run("a", lambda: None)
 
     assert (threads.busy, waited.cancelled_caught) == (1, True)
     gate.set()
     with anyio.fail_after(30):
-        assert await threads.run(lambda: "free") == "free"
+        assert await threads.run("a", lambda: "free") == "free"
 
 
 async def test_threads_do_not_keep_the_gateway_from_ending() -> None:
     """Ours: a function that never returns does not hold up a stop (SRV-3)."""
     daemons: list[bool] = []
 
-    await Threads().run(lambda: daemons.append(threading.current_thread().daemon))
+    await Threads().run("a", lambda: daemons.append(threading.current_thread().daemon))
 
     assert daemons == [True]
 
@@ -100,4 +100,4 @@ async def test_whatever_a_function_raises_is_an_exception(error: BaseException) 
         raise error
 
     with pytest.raises(Exception, match=r"x|raised"):
-        await Threads().run(raises)
+        await Threads().run("a", raises)

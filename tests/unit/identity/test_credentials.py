@@ -96,6 +96,17 @@ async def test_the_scheme_has_no_case(keys: Keys, credentials: Credentials, sche
     assert isinstance(await credentials.authenticate(f"{scheme} {minted.text}"), Principal)
 
 
+async def test_spellings_of_one_header_are_remembered_once(keys: Keys, credentials: Credentials) -> None:
+    """ISO-3: one key does not fill what is remembered of all tenants' keys with cases and spaces."""
+    minted = mint_key()
+    keys.add(minted)
+    for spaces in range(1, 200):
+        for scheme in ("Bearer", "bearer", "bEARER"):
+            await credentials.authenticate(f"{scheme}{' ' * spaces}{minted.text}{' ' * (spaces % 7)}")
+
+    assert (keys.asked, credentials.remembered) == (1, 1)
+
+
 async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Credentials) -> None:
     """Ours: any string of 32 characters may be the operator key; no database is asked for it."""
     assert isinstance(await credentials.authenticate(f"Bearer {OPERATOR_KEY}"), Operator)

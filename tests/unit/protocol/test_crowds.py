@@ -3,12 +3,19 @@
 import pytest
 
 from gateway.bus.places import streams_of_key
-from gateway.domain.identifiers import KeyId
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Scope
 from gateway.domain.policy import Limits
+from gateway.domain.principals import Principal
 from gateway.errors import LimitExceeded
 from gateway.protocol.crowds import SPARE, Crowds
 
-ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
+
+def _of(tenant: str, key: str) -> Principal:
+    return Principal(tenant=TenantId(tenant), slug=tenant, key=KeyId(key), subject=key, scopes=frozenset({Scope.MCP}))
+
+
+ALICE, BOB = _of("ten_a", "key_alice"), _of("ten_a", "key_bob")
 FEW = Limits(concurrency=2, streams=4)
 
 
@@ -27,6 +34,20 @@ def test_a_key_has_so_many_and_another_its_own() -> None:
     crowds.leave(ALICE)
     crowds.enter(ALICE, FEW)
     assert len(crowds) == most + 1
+
+
+def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
+    """ISO-3: many keys of one tenant together leave three quarters to the others."""
+    crowds = Crowds(most=40)
+    for number in range(10):
+        crowds.enter(_of("ten_a", f"key_{number}"), FEW)
+
+    with pytest.raises(LimitExceeded, match="10 of 40"):
+        crowds.enter(_of("ten_a", "key_last"), FEW)
+    crowds.enter(_of("ten_b", "key_other"), FEW)
+    crowds.leave(_of("ten_a", "key_0"))
+    crowds.enter(_of("ten_a", "key_last"), FEW)
+    assert (crowds.places.held("ten_a"), crowds.places.held("ten_b")) == (10, 1)
 
 
 def test_nothing_is_kept_of_who_has_left() -> None:

@@ -1,0 +1,92 @@
+"""The ceilings of a tenant's limits: set by the operator, applied to every reader of the policy."""
+
+from collections.abc import Callable, Collection
+from dataclasses import asdict, replace
+
+from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.versions import Expected, check_version
+from gateway.domain.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Limits, Policy
+from gateway.domain.principals import Caller, Operator
+from gateway.errors import Fault, Forbidden
+from gateway.store import ceilings, policies
+from gateway.store.engine import Db
+
+
+async def get_ceilings(tenant: TenantId, catalog: Catalog) -> CeilingsInForce:
+    """The ceilings of the tenant's limits."""
+    async with catalog.store.transaction(tenant) as db:
+        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
+
+
+async def update_ceilings(
+    tenant: TenantId, catalog: Catalog, revise: Callable[[Ceilings], Ceilings], *, by: Author, expected: Expected = None
+) -> CeilingsInForce:
+    """The ceilings as revised, in force with the next revision.
+
+    Raises:
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="ceilings.update", target="ceilings")
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await ceilings.get(tenant, db)
+        check_version(current, expected)
+        revised = revise(current)
+        entry.detail = changed(current, revised)
+        await ceilings.save(tenant, db, revised)
+        return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
+
+
+async def bounded_policy(tenant: TenantId, db: Db, defaults: Limits) -> BoundedPolicy:
+    """The stored policy and the ceilings over it."""
+    own = await ceilings.get(tenant, db)
+    return BoundedPolicy(stored=await policies.get(tenant, db), ceilings=CeilingsInForce(own=own, defaults=defaults))
+
+
+async def policy_in_force(tenant: TenantId, db: Db, defaults: Limits) -> Policy:
+    """The policy with its limits in force; what every check of a limit reads."""
+    found = await bounded_policy(tenant, db, defaults)
+    return replace(found.stored, limits=found.limits)
+
+
+def raise_defaults(caller: Caller, wanted: Limits, current: CeilingsInForce, given: Collection[str]) -> Ceilings | None:
+    """The ceilings that an operator's own change of limits sets, None where it sets none.
+
+    A limit that the operator gives above a default ceiling becomes the tenant's ceiling. A ceiling that was set is
+    never moved by a change of limits.
+    """
+    if not isinstance(caller, Operator):
+        return None
+    bounds = current.limits
+    above = {
+        name: getattr(wanted, name)
+        for name in current.defaulted
+        if name in given and getattr(wanted, name) > getattr(bounds, name)
+    }
+    return replace(current.own, **above) if above else None
+
+
+def refuse_above(wanted: Limits, bounds: Limits, given: Collection[str]) -> None:
+    """Nothing, when each of the given limits is within its ceiling.
+
+    Raises:
+        Forbidden: one is above; the faults point at each.
+    """
+    faults = [
+        Fault(
+            pointer=f"/limits/{name}",
+            reason=f"{getattr(wanted, name):g} is above the tenant's ceiling of {getattr(bounds, name):g};"
+            " only the operator can raise it (`gateway tenant ceilings`)",
+        )
+        for name in LIMIT_NAMES
+        if name in given and getattr(wanted, name) > getattr(bounds, name)
+    ]
+    if faults:
+        raise Forbidden(f"limit {faults[0].pointer.rpartition('/')[2]}: {faults[0].reason}", faults=faults)
+
+
+def changed(before: Ceilings | Limits, after: Ceilings | Limits) -> dict[str, object]:
+    """The members that differ, with their new values."""
+    old, new = asdict(before), asdict(after)
+    return {name: new[name] for name in LIMIT_NAMES if new[name] != old[name]}

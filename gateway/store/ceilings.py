@@ -1,0 +1,36 @@
+"""The ceilings that the operator set for a tenant's limits."""
+
+from sqlalchemy import RowMapping, select
+from sqlalchemy.dialects.postgresql import insert as insert_into
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.ceilings import LIMIT_NAMES, Ceilings
+from gateway.domain.identifiers import TenantId
+from gateway.store.tables import ceilings
+
+
+async def get(tenant: TenantId, db: AsyncSession) -> Ceilings:
+    """The tenant's own ceilings; none set until the operator sets one."""
+    rows = await db.execute(select(ceilings).where(ceilings.c.tenant_id == tenant))
+    row = rows.mappings().one_or_none()
+    return _ceilings(row) if row else Ceilings()
+
+
+async def save(tenant: TenantId, db: AsyncSession, wanted: Ceilings) -> None:
+    """Replace the tenant's ceilings under the next version.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    facts = {name: getattr(wanted, name) for name in LIMIT_NAMES}
+    # No row is version 1, so the first row is version 2.
+    first = insert_into(ceilings).values(tenant_id=tenant, version=Ceilings().version + 1, **facts)
+    await db.execute(
+        first.on_conflict_do_update(
+            index_elements=[ceilings.c.tenant_id], set_={**facts, "version": ceilings.c.version + 1}
+        )
+    )
+
+
+def _ceilings(row: RowMapping) -> Ceilings:
+    return Ceilings(version=row["version"], **{name: row[name] for name in LIMIT_NAMES})

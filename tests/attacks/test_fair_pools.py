@@ -1,0 +1,186 @@
+"""One tenant takes all that it can of each replica-wide pool: another tenant's next request finds a place."""
+
+import re
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.calls.checks import Checks
+from gateway.catalog.catalog import Catalog
+from gateway.catalog.workers import AT_ONCE, Workers
+from gateway.domain.fair_share import FairShare, share_of
+from gateway.domain.identifiers import TenantId
+from gateway.errors import DatabaseUnavailable, LimitExceeded
+from gateway.handlers.query import Queries
+from gateway.handlers.threads import Threads
+from gateway.protocol.crowds import Crowds
+from gateway.store import audit_heads, tenants
+from gateway.store.audit_chain import CATALOG
+from gateway.store.audit_moved import Moved
+from gateway.store.audit_signer import AuditSigner
+from gateway.store.engine import Store
+from gateway.upstream import resolver
+from gateway.upstream.resolver import SystemLookup
+from gateway.web.webhooks import Hooks
+from tests.integration.store.samples import append_change, make_tenant
+from tests.support.servers import TestServers
+
+EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
+
+
+def _pools() -> list[FairShare]:
+    """Every gate of a replica, as it is built."""
+    nothing: Any = None
+    store = Store("postgresql://unused")
+    hooks, queries = Hooks(nothing, nothing, nothing), Queries(nothing, nothing)
+    catalog = [field.default_factory() for field in fields(Catalog) if callable(field.default_factory)]
+    verifying = [made for made in catalog if isinstance(made, FairShare)]
+    lookup = SystemLookup()
+    lookup.close()
+    threads, workers, crowds = Threads(), Workers(), Crowds()
+    parts = (store, hooks, queries, lookup, threads, workers, crowds, Checks())
+    return [*(part.places for part in parts), *verifying]
+
+
+def test_the_page_says_the_size_and_the_share_of_each_pool() -> None:
+    """ISO-3: docs/security/fair-share.md is what an operator sizes by."""
+    page = (Path(__file__).parents[2] / "docs/security/fair-share.md").read_text().replace(",", "")
+    rows = {
+        name: (int(size), int(share))
+        for name, size, share in re.findall(r"^\| (\D+?) \| (\d+)[^|]* \| (\d+)", page, re.MULTILINE)
+    }
+    said = {name.removesuffix("s"): row for name, row in rows.items()}
+    pools = _pools()
+
+    assert len(pools) == 9
+    for pool in pools:
+        name = pool.name.replace("verifications", "verifications of audit trails")
+        name = name.replace("webhook verifications of audit trails", "webhook verifications")
+        assert said[name.removesuffix("s")] == (pool.places, pool.share), pool.name
+    assert said["audit queue"] == (16_384, share_of(16_384))
+
+
+@pytest.fixture
+async def store(servers: TestServers) -> AsyncGenerator[Store]:
+    """A store with the pool that a replica has, whose waiters give up at once."""
+    with servers.database() as database:
+        async with Store(database.app_url, patience_s=0) as store:
+            yield store
+
+
+async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store: Store) -> None:
+    """ISO-3: changes of one tenant that wait for each other leave six of eight connections to the others."""
+    async with AsyncExitStack() as stack:
+        for _ in range(store.places.share):
+            await stack.enter_async_context(store.transaction(EVIL))
+        with pytest.raises(DatabaseUnavailable, match="share of the connections to PostgreSQL"):
+            await stack.enter_async_context(store.transaction(EVIL))
+        with pytest.raises(DatabaseUnavailable, match="share"):
+            await stack.enter_async_context(store.reading(EVIL, within_s=1))
+
+        for _ in range(store.places.share):
+            await stack.enter_async_context(store.transaction(THIRD))
+        await stack.enter_async_context(store.unscoped())
+
+        assert (store.places.places, store.places.held(EVIL), store.places.held(THIRD)) == (8, 2, 2)
+    assert store.places.busy == 0
+
+
+async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(store: Store) -> None:
+    """ISO-3: a round of signing goes from tenant to tenant, and one that uses its share ends no round."""
+    moved = Moved()
+    signer = AuditSigner(store, moved, key=b"s" * 32, anchor_keys=[b"a" * 32])
+    for tenant in (EVIL, THIRD):
+        async with store.transaction(tenant) as db:
+            await tenants.insert(replace(make_tenant(tenant[4:]), id=tenant), db)
+            await append_change(tenant, db)
+    async with AsyncExitStack() as stack:
+        for _ in range(store.places.share):
+            await stack.enter_async_context(store.transaction(EVIL))
+        for tenant in (EVIL, THIRD):
+            moved.note(tenant, CATALOG)
+        await signer.sign()
+
+    for tenant in (EVIL, THIRD):
+        async with store.transaction(tenant) as db:
+            assert await audit_heads.signatures(tenant, db, after=None, limit=10)
+
+
+async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:
+    """Ours: whatever ends it, and also where no connection can be had."""
+    for error in (ValueError, DatabaseUnavailable):
+        with pytest.raises(error):
+            async with store.transaction(EVIL):
+                raise error("x")
+    await store.__aexit__(None, None, None)
+    with pytest.raises(DatabaseUnavailable):
+        async with store.transaction(EVIL):
+            pass
+
+    assert (store.places.busy, store.places.waiting) == (0, 0)
+
+
+async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
+    """ISO-3: functions that hang hold the tenant's threads, given up or not, and no more."""
+    threads, gate, answers = Threads(8), threading.Event(), list[str]()
+
+    async def ask(tenant: str) -> None:
+        answers.append(await threads.run(tenant, lambda: tenant))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(threads.run, EVIL, gate.wait)
+        await anyio.wait_all_tasks_blocked()
+        assert threads.places.held(EVIL) == threads.places.share == 2
+        with anyio.fail_after(30):
+            await ask(THIRD)
+        gate.set()
+
+    assert (answers, threads.busy) == ([THIRD], 0)
+
+
+async def test_one_tenant_holds_one_of_two_document_workers() -> None:
+    """ISO-3: a tenant whose documents take long keeps one worker; its queue is a quarter of the queue."""
+    workers = Workers()
+    places = workers.places
+    assert places.places == AT_ONCE == 2
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(places.take, EVIL)
+        await anyio.wait_all_tasks_blocked()
+        assert (places.held(EVIL), places.waiting) == (1, 4)
+        with pytest.raises(LimitExceeded):
+            await places.take(EVIL)
+        assert places.try_take(THIRD)
+        group.cancel_scope.cancel()
+
+
+async def test_names_below_one_domain_hold_a_quarter_of_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ISO-3: a silent name server of the attacker's holds its share of the threads, under any number of names."""
+    gate, asked = threading.Event(), list[str]()
+
+    def ask(host: str, port: int) -> list[str]:
+        asked.append(host)
+        if host.endswith("attacker.example"):
+            gate.wait(30)
+        return [f"192.0.2.{port}"]
+
+    monkeypatch.setattr(resolver, "_ask_system", ask)  # the operating system's resolver, not our code
+    lookup = SystemLookup()
+    async with anyio.create_task_group() as group:
+        for number in range(40):
+            group.start_soon(lookup.resolve, f"n{number}.attacker.example", 1)
+            group.start_soon(lookup.resolve, f"N{number}.Attacker.Example.", 1)
+        await anyio.wait_all_tasks_blocked()
+        assert lookup.places.held("attacker.example") == lookup.places.share == 8
+        with anyio.fail_after(30):
+            assert await lookup.resolve("api.third.example", 2) == ["192.0.2.2"]
+        group.cancel_scope.cancel()
+        gate.set()
+    lookup.close()

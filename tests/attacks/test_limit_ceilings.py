@@ -1,0 +1,199 @@
+"""A tenant's own admin raises its limits: it moves them below the operator's ceilings and never above."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
+import pytest
+
+from benchmarks.requests import modern
+from gateway.domain.ceilings import DEFAULT_CEILINGS, LIMIT_NAMES
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.primitives import add, static_tool
+from tests.support.servers import TestServers
+
+CEILINGS = "/tenants/{}/ceilings"
+POLICY = "/tenants/{}/policy"
+
+
+@pytest.fixture(scope="module")
+async def gateway(servers: TestServers) -> AsyncGenerator[RunningGateway]:
+    """One gateway for all tests here; each has a tenant of its own."""
+    with servers.database() as database:
+        async with running_gateway(database.app_url, servers.own_redis()) as gateway:
+            yield gateway
+
+
+async def _tenant(gateway: RunningGateway, slug: str) -> dict[str, str]:
+    """A new tenant, and what its own admin key is sent as."""
+    await gateway.create_tenant(slug)
+    return {"authorization": f"Bearer {await gateway.create_key(slug, 'admin')}"}
+
+
+async def _set(gateway: RunningGateway, path: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    answer = await gateway.admin.put(path, json=body, **more)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _refused(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["errors"][0]["pointer"]
+
+
+@pytest.mark.parametrize("name", LIMIT_NAMES)
+async def test_no_limit_goes_above_its_default_ceiling(gateway: RunningGateway, name: str) -> None:
+    """ISO-3: the review's own attempt, each limit alone: refused, with the limit, its ceiling and who raises it."""
+    bearer = await _tenant(gateway, f"greedy-{name.replace('_', '-')}")
+    path = POLICY.format(f"greedy-{name.replace('_', '-')}")
+    ceiling = getattr(DEFAULT_CEILINGS, name)
+
+    above = await gateway.admin.put(path, json={"limits": {name: 1_000_000}}, headers=bearer)
+    just = await gateway.admin.put(path, json={"limits": {name: ceiling + 1}}, headers=bearer)
+    at = await _set(gateway, path, {"limits": {name: ceiling}}, headers=bearer)
+
+    assert _refused(above) == _refused(just) == (403, f"/limits/{name}")
+    for said in (name, f"{ceiling:g}", "operator", "gateway tenant ceilings"):
+        assert said in above.json()["detail"]
+    assert at["effective"][name] == at["ceilings"][name] == ceiling
+
+
+async def test_the_refused_change_stores_nothing(gateway: RunningGateway) -> None:
+    """ISO-3: a PUT with one limit above its ceiling changes neither that limit nor anything else in it."""
+    bearer = await _tenant(gateway, "half")
+    before = (await gateway.admin.get(POLICY.format("half"))).text
+    body = {"moderate": "deny", "limits": {"burst": 3, "concurrency": 1_000_000}}
+
+    answer = await gateway.admin.put(POLICY.format("half"), json=body, headers=bearer)
+
+    assert answer.status_code == 403
+    assert (await gateway.admin.get(POLICY.format("half"))).text == before
+
+
+async def test_a_tenant_admin_reads_its_ceilings_and_cannot_set_them(gateway: RunningGateway) -> None:
+    """ISO-3: with any of its keys."""
+    bearer = await _tenant(gateway, "reader")
+    shown = await gateway.admin.get(CEILINGS.format("reader"), headers=bearer)
+
+    assert shown.status_code == 200
+    assert shown.json()["defaulted"] == list(LIMIT_NAMES)
+    for scope in ("admin", "mcp", "audit", "approve", "provide"):
+        other = {"authorization": f"Bearer {await gateway.create_key('reader', scope)}"}
+        answer = await gateway.admin.put(CEILINGS.format("reader"), json={"burst": 900_000}, headers=other)
+        assert answer.status_code == 403, scope
+    assert (await gateway.admin.get(CEILINGS.format("reader"))).json() == shown.json()
+
+
+async def test_a_lowered_ceiling_cuts_the_stored_limit_and_a_raised_one_restores_it(gateway: RunningGateway) -> None:
+    """ISO-3: the smaller of both is in force without a change of the policy."""
+    bearer = await _tenant(gateway, "cut")
+    await _set(gateway, POLICY.format("cut"), {"limits": {"burst": 300}}, headers=bearer)
+    await _set(gateway, CEILINGS.format("cut"), {"burst": 20})
+
+    cut = (await gateway.admin.get(POLICY.format("cut"))).json()
+    other = await _set(gateway, POLICY.format("cut"), {"dangerous": "deny"}, headers=bearer)
+    resent = await gateway.admin.put(POLICY.format("cut"), json={"limits": {"burst": 300}}, headers=bearer)
+    await _set(gateway, CEILINGS.format("cut"), {"burst": None})
+    whole = (await gateway.admin.get(POLICY.format("cut"))).json()
+
+    assert (cut["limits"]["burst"], cut["effective"]["burst"], cut["ceilings"]["burst"]) == (300, 20, 20)
+    assert (other["dangerous"], other["limits"]["burst"]) == ("deny", 300)
+    assert _refused(resent) == (403, "/limits/burst")
+    assert whole["effective"]["burst"] == 300
+
+
+async def test_a_lowered_ceiling_holds_for_calls_sessions_and_primitives(gateway: RunningGateway) -> None:
+    """ISO-3: the limits in force are what every gate reads, not only what is shown."""
+    bearer = await _tenant(gateway, "bound")
+    key = await gateway.create_key("bound")
+    await add(gateway, "bound", "tools", static_tool("ping"))
+    await _set(gateway, POLICY.format("bound"), {"limits": {"calls_per_second": 150, "burst": 300}}, headers=bearer)
+    await _set(gateway, CEILINGS.format("bound"), {"calls_per_second": 0.001, "burst": 2, "primitives": 1})
+
+    answers = [await gateway.rpc("bound", key, "tools/call", {"name": "ping"}) for _ in range(3)]
+    full = await gateway.admin.post("/tenants/bound/tools", json=static_tool("more"), headers=bearer)
+
+    assert [("error" in answer.json()) for answer in answers] == [False, False, True]
+    assert answers[-1].json()["error"]["code"] == 42900
+    assert full.status_code == 429
+
+
+async def test_the_operator_raises_a_default_ceiling_by_giving_a_limit(gateway: RunningGateway) -> None:
+    """Ours: an operator's script that sets limits goes on working; a ceiling that was set is not moved by it."""
+    bearer = await _tenant(gateway, "big")
+    raised = await _set(gateway, POLICY.format("big"), {"limits": {"burst": 5_000}})
+    entry = (await gateway.admin.get("/tenants/big/audit", params={"limit": 1})).json()["items"][0]
+    lower = await _set(gateway, CEILINGS.format("big"), {"burst": 100})
+    refused = await gateway.admin.put(POLICY.format("big"), json={"limits": {"burst": 6_000}})
+    tenants = await gateway.admin.put(POLICY.format("big"), json={"limits": {"streams": 5_000}}, headers=bearer)
+
+    assert raised["effective"]["burst"] == raised["ceilings"]["burst"] == 5_000
+    assert (entry["action"], entry["detail"]["ceilings"]) == ("policy.update", {"burst": 5_000})
+    assert "burst" not in lower["defaulted"]
+    assert _refused(refused) == (403, "/limits/burst")
+    assert _refused(tenants) == (403, "/limits/streams")
+
+
+async def test_ceilings_are_versioned_and_audited(gateway: RunningGateway) -> None:
+    """ADM-1: ETag, If-Match and an entry of the trail, as for every object; SAF-4."""
+    await gateway.create_tenant("tagged")
+    first = await gateway.admin.get(CEILINGS.format("tagged"))
+    policy = await gateway.admin.get(POLICY.format("tagged"))
+    tag = {"if-match": first.headers["etag"]}
+
+    changed = await gateway.admin.put(CEILINGS.format("tagged"), json={"sessions": 9}, headers=tag)
+    late = await gateway.admin.put(CEILINGS.format("tagged"), json={"sessions": 10}, headers=tag)
+    entry = (await gateway.admin.get("/tenants/tagged/audit", params={"limit": 1})).json()["items"][0]
+    stale = await gateway.admin.put(
+        POLICY.format("tagged"), json={"moderate": "deny"}, headers={"if-match": policy.headers["etag"]}
+    )
+
+    assert (changed.status_code, changed.json()["sessions"], late.status_code) == (200, 9, 412)
+    assert (entry["action"], entry["detail"]["sessions"]) == ("ceilings.update", 9)
+    assert stale.status_code == 412  # the policy that was shown had other ceilings
+
+
+async def test_a_flood_of_requests_without_a_limit_is_paced(gateway: RunningGateway) -> None:
+    """ISO-3: lists have no limit; above the tenant's pace they wait, are all answered, and nobody else waits."""
+    for slug in ("flood", "calm"):
+        await gateway.create_tenant(slug)
+    evil, calm = await gateway.create_key("flood"), await gateway.create_key("calm")
+    port = urlsplit(gateway.url).port
+    raw = modern("/t/flood/mcp", "tools/list", {}, key=evil)
+    lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(150)]
+    before = await _paced(gateway)
+
+    for _, writer in lines:
+        writer.write(raw)
+    answer = await gateway.rpc("calm", calm, "tools/list")
+    with anyio.fail_after(60):
+        heads = [await reader.readuntil(b"\r\n\r\n") for reader, _ in lines]
+    paced = await _paced(gateway)
+    for _ in range(3):
+        await gateway.rpc("calm", calm, "tools/list")
+
+    for _, writer in lines:
+        writer.close()
+    assert answer.status_code == 200
+    assert {head[9:12] for head in heads} == {b"200"}
+    assert paced > before
+    assert await _paced(gateway) == paced
+
+
+async def _paced(gateway: RunningGateway) -> float:
+    headers = {"authorization": gateway.admin.headers["authorization"]}
+    page = (await gateway.http.get("/metrics", headers=headers)).text
+    (line,) = [line for line in page.splitlines() if line.startswith("gateway_requests_paced_total ")]
+    return float(line.split()[1])
+
+
+@pytest.mark.parametrize("value", [0, -1, 1_000_001, 1.5, "7", True, [], {}])
+async def test_a_ceiling_is_a_positive_count(gateway: RunningGateway, value: object) -> None:
+    """ADM-1: what is no ceiling is refused with its pointer."""
+    await gateway.create_tenant(f"odd-{abs(hash(str(value)))}")
+    answer = await gateway.admin.put(CEILINGS.format(f"odd-{abs(hash(str(value)))}"), json={"burst": value})
+
+    assert _refused(answer) == (400, "/burst")

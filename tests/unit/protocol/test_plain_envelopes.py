@@ -1,0 +1,35 @@
+"""Which envelopes of 2026-07-28 are remembered as good, so that clients that repeat one are answered fast."""
+
+from typing import Any, cast
+
+import pytest
+
+from gateway.calls.run import Calls
+from gateway.protocol.plain import Plain
+from tests.support.gateway import META
+
+
+@pytest.fixture
+def plain() -> Plain:
+    """What keeps envelopes; no call is made here."""
+    return Plain(cast(Calls, None))
+
+
+def _envelope(size: int) -> dict[str, Any]:
+    return {**META, "io.modelcontextprotocol/clientInfo": {"name": "x" * size, "version": "1"}}
+
+
+def test_a_large_envelope_is_not_remembered(plain: Plain) -> None:
+    """ISO-3: a thousand envelopes of a megabyte would be a gigabyte, which all tenants share; they are judged anew."""
+    for size in range(100_000, 100_020):
+        assert plain.is_good_envelope(_envelope(size))
+
+    assert plain.remembered == 0
+
+
+def test_a_usual_envelope_is_remembered(plain: Plain) -> None:
+    """Ours: one judgement for all requests of a client."""
+    for _ in range(3):
+        assert plain.is_good_envelope(_envelope(20))
+
+    assert plain.remembered == 1
