@@ -17,6 +17,7 @@ TITLES = {
     "CAL-5": "malformed, oversized and batched messages: the protocol's own error",
     "CAP-1": "capabilities are declared only when they are there",
     "CAP-2": "listChanged and subscribe are declared and work",
+    "ISO-1": "a kept upstream connection serves one tenant and one credential identity",
     "ISO-2": "checking and explaining arguments and answers is bounded before it starts, for any schema",
     "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
     "OAS-1": "documents of every version and format, from upload, file or URL",
