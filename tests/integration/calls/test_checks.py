@@ -2,11 +2,13 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+import gateway
 from gateway.calls.checks import PLACES, CheckLimits, Checks
 from gateway.calls.results import ResultChecks
 from gateway.definitions.compiled_schemas import IN_CHILD, IN_LOOP, Costly, Validator, compile_input, compile_output
@@ -23,6 +25,9 @@ DEAR: dict[str, Any] = {
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 SPINNER = (sys.executable, "-c", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile 1: pass")
 EATER = (sys.executable, "-c", "import os; os.abort()")
+_START = f"import sys; sys.path.insert(0, {str(Path(gateway.__file__).parents[1])!r});"
+WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.check_worker import main; main()")
+"""The child process of this very tree, wherever the package is installed from."""
 MISSING = (sys.executable, "-m", "gateway.no_such_module")
 
 
@@ -82,8 +87,8 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
 
 async def test_a_child_has_no_more_memory_than_it_may() -> None:
     """Ours: the limit holds in the real child process (ISO-2)."""
-    value = {"x": [{} for _ in range(250_000)]}
-    checks = Checks(limits=CheckLimits(memory_bytes=40 * 2**20))
+    value: dict[str, object] = {"x": [{} for _ in range(250_000)]}
+    checks = Checks(command=WORKER, limits=CheckLimits(memory_bytes=40 * 2**20))
     faults = await checks.check(ACME, _validator(DEAR), value)
 
     assert "or the 40 MiB that one check may take" in faults[0].reason
@@ -94,7 +99,9 @@ async def test_a_child_has_no_more_time_than_it_may() -> None:
     constants = [{"const": number + 0.5} for number in range(1_000)]
     schema = {"type": "object", "properties": {"x": {"items": {"oneOf": constants}}}}
     with anyio.fail_after(60):
-        faults = await Checks(limits=CheckLimits(cpu_s=1)).check(ACME, _validator(schema), {"x": [999.5] * 900})
+        faults = await Checks(command=WORKER, limits=CheckLimits(cpu_s=1)).check(
+            ACME, _validator(schema), {"x": [999.5] * 900}
+        )
 
     assert "more than the 1 seconds" in faults[0].reason
 
