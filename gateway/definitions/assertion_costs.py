@@ -131,11 +131,11 @@ def _const(value: object) -> Load:
 def _any_of(values: Sequence[object]) -> Load:
     """Texts alone are looked up; numbers are compared exactly, one after the other; lists and objects part by part."""
     parts = sum(_parts(value) for value in values)
-    containers = [value for value in values if isinstance(value, dict | list | tuple)]
+    has_containers = any(isinstance(value, dict | list | tuple) for value in values)
     numbers = sum(1 for value in values if is_number(value))
     others = len(values) - numbers
-    plain = 2 + _EQUAL_NUMBER * numbers + (_EQUAL_TEXT * others if numbers or containers else others // 16)
-    container = 1 + (_EQUAL_PART * parts if containers else 0)
+    plain = 2 + _EQUAL_NUMBER * numbers + (_EQUAL_TEXT * others if numbers or has_containers else others // 16)
+    container = 1 + (_EQUAL_PART * parts if has_containers else 0)
     return Load(container, plain, BYTE // 32, 1 + parts, 1 + parts)
 
 

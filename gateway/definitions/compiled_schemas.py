@@ -156,7 +156,7 @@ def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[
 def depth_of(value: object) -> int:
     """How many lists and objects lie in each other, level by level, without recursion."""
     depth = 0
-    level = [value] if isinstance(value, dict | list | tuple) else []
+    level: list[object] = [value] if isinstance(value, dict | list | tuple) else []
     while level:
         depth += 1
         inside: list[object] = []

@@ -44,9 +44,8 @@ class Metrics:
         self.sessions = Reading("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
         self.events_live = Reading("gateway_events_live", "1 while events of other replicas arrive, else 0.")
         self.event_lag = Reading("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
-        self.snapshots = Reading(
-            "gateway_snapshots_loaded_total", "Catalogs of tenants read anew from PostgreSQL.", kind="counter"
-        )
+        loaded = "Catalogs of tenants read anew from PostgreSQL."
+        self.snapshots = Reading("gateway_snapshots_loaded_total", loaded, kind="counter")
         self.audit_waiting = Reading("gateway_audit_waiting", "Audit entries that wait to be committed.")
         self.audit_entries = Reading("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
         failed = "Audit entries that could not be committed."

@@ -292,11 +292,11 @@ def test_a_name_that_a_pointer_has_to_escape_is_found() -> None:
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 REQUIRED = st.lists(st.sampled_from([f"n{number}" for number in range(60)]), max_size=60, unique=True)
 VALUES = st.lists(st.integers() | st.text(max_size=9), min_size=1, max_size=30, unique=True)
-LEAVES = st.one_of(
-    st.builds(lambda kind: {"type": kind}, st.sampled_from(["string", "integer", "object", "array", "null"])),
-    st.builds(lambda names: {"required": names}, REQUIRED),
-    st.builds(lambda names: {"dependentRequired": {"a": names, "b": names}}, REQUIRED),
-    st.builds(lambda values: {"enum": values}, VALUES),
+LEAVES: st.SearchStrategy[Any] = st.one_of(
+    st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "object", "array", "null"])}),
+    st.fixed_dictionaries({"required": REQUIRED}),
+    st.fixed_dictionaries({"dependentRequired": st.fixed_dictionaries({"a": REQUIRED, "b": REQUIRED})}),
+    st.fixed_dictionaries({"enum": VALUES}),
     st.just({"multipleOf": 0.01}),
     st.just({"maxLength": 1}),
     st.just({"pattern": "^[a-z]{3,40}x$"}),
@@ -307,25 +307,30 @@ LEAVES = st.one_of(
 def _composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     several = st.lists(inner, min_size=1, max_size=6)
     return st.one_of(
-        st.builds(lambda schemas: {"anyOf": schemas}, several),
-        st.builds(lambda schemas: {"oneOf": schemas, "unevaluatedProperties": False}, several),
-        st.builds(lambda schemas: {"allOf": schemas, "unevaluatedItems": False}, several),
-        st.builds(lambda schema: {"items": schema, "uniqueItems": True}, inner),
-        st.builds(lambda schema: {"contains": schema, "minContains": 3}, inner),
-        st.builds(lambda schema: {"additionalProperties": schema, "maxProperties": 2}, inner),
-        st.builds(lambda schema: {"patternProperties": {"^[a-d]$": schema, ".": schema}}, inner),
-        st.builds(lambda schema: {"propertyNames": schema}, inner),
-        st.builds(lambda a, b: {"if": a, "then": b, "else": {"not": a}}, inner, inner),
-        st.builds(lambda schemas: {"properties": dict(zip("abcd", schemas, strict=False))}, several),
+        st.fixed_dictionaries({"anyOf": several}),
+        st.fixed_dictionaries({"oneOf": several, "unevaluatedProperties": st.just(False)}),
+        st.fixed_dictionaries({"allOf": several, "unevaluatedItems": st.just(False)}),
+        st.fixed_dictionaries({"items": inner, "uniqueItems": st.just(True)}),
+        st.fixed_dictionaries({"contains": inner, "minContains": st.just(3)}),
+        st.fixed_dictionaries({"additionalProperties": inner, "maxProperties": st.just(2)}),
+        st.fixed_dictionaries({"patternProperties": st.fixed_dictionaries({"^[a-d]$": inner, ".": inner})}),
+        st.fixed_dictionaries({"propertyNames": inner}),
+        st.fixed_dictionaries({"if": inner, "then": inner, "else": st.fixed_dictionaries({"not": inner})}),
+        st.fixed_dictionaries({"properties": st.fixed_dictionaries({"a": inner, "b": inner, "c": inner})}),
+        st.fixed_dictionaries({"dependentSchemas": st.fixed_dictionaries({"a": inner})}),
     )
 
 
-SCHEMAS = st.recursive(LEAVES, _composed, max_leaves=25).filter(lambda schema: isinstance(schema, dict))
-PARTS = st.recursive(
-    st.integers() | st.text(max_size=20) | st.none() | st.just("x" * 3_000),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(NAMES, inner, max_size=4),
-    max_leaves=20,
-)
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=5) | st.dictionaries(NAMES, inner, max_size=4)
+
+
+def _is_object(schema: object) -> bool:
+    return isinstance(schema, dict)
+
+
+SCHEMAS = st.recursive(LEAVES, _composed, max_leaves=25).filter(_is_object)
+PARTS = st.recursive(st.integers() | st.text(max_size=20) | st.none() | st.just("x" * 3_000), _nested, max_leaves=20)
 COUNTS = st.sampled_from([1, 10, 300, 5_000])
 
 
