@@ -1846,8 +1846,8 @@ AUDIT_TRAIL_AND_REDIS = (
         "audit-heads-of-their-tenant",
         "a head of another tenant is none",
         "gateway/store/audit_outside.py",
-        "if found.tenant != tenant or not found.mac.isascii():",
-        "if not found.mac.isascii():",
+        "macs = (_mac(key, tenant, found.number",
+        "macs = (_mac(key, found.tenant, found.number",
         (f"{HEADS_OUTSIDE}::test_a_writer_of_redis_forges_no_head",),
     ),
     Guard(

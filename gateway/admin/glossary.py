@@ -5,6 +5,7 @@ from collections.abc import Mapping
 OF_MODELS: Mapping[tuple[str, str], str] = {
     ("ChainFaultShown", "kind"): "How the chain differs from what was written.",
     ("ChainShown", "entries"): "How many entries the writer has in the trail.",
+    ("AnchorShown", "ok"): "Whether the trail begins where it should.",
     ("ChainShown", "ok"): "Whether the chain is as it was written.",
     ("ChangeShown", "tool"): "The name of its tool; of a removed one, the name that it had.",
     ("ConflictShown", "name"): "The name that is taken.",
@@ -29,6 +30,9 @@ OF_MODELS: Mapping[tuple[str, str], str] = {
     ("SourceImported", "title"): "What the document calls itself.",
     ("SourceShown", "url"): "Where the document was fetched; null where it was sent.",
     ("SourceImported", "url"): "Where the document was fetched; null where it was sent.",
+    ("HeadsComparedShown", "ok"): "Whether the database has what the store has.",
+    ("TrailVerified", "anchor"): "Where the trail begins.",
+    ("TrailVerified", "stores"): "One comparison for each store of heads outside the database.",
     ("TrailVerified", "entries"): "How many entries the trail has.",
     ("TrialShown", "request"): "What was sent.",
     ("WatchShown", "url"): "What is looked at.",
