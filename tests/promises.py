@@ -58,6 +58,7 @@ TITLES = {
     "SRV-5": "the official conformance suite, through a tenant URL, on two replicas",
     "SRV-6": "deployed with TLS and two replicas, restarted without a failed call",
     "SAF-3": "what was agreed to is what runs, bound by its digest",
+    "ISO-1": "no byte of one tenant's request, answer or document reaches another, or a principal that may not see it",
     "ISO-4": "a stored credential never comes back to an agent in any usual encoding",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }
