@@ -19,6 +19,7 @@ from gateway.definitions.validators import Validators
 from gateway.handlers.bind import Binder
 from gateway.handlers.query import Queries
 from gateway.identity.credentials import Credentials
+from gateway.identity.failures import FailureLimit
 from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
 from gateway.telemetry.metrics import Metrics
@@ -39,7 +40,7 @@ class Inside:
     leftovers: Leftovers
 
 
-def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics) -> Inside:
+def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics, *, failures: FailureLimit) -> Inside:
     """The inside of a replica, which knows nothing yet."""
     snapshots = Snapshots(doors.store, code=code)
     secrets = StoredSecrets(doors.store, doors.sealer)
@@ -48,7 +49,10 @@ def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics
     queries = Queries(Outlines(doors.store), cursors)
     views = Views(Binder(doors.upstream, secrets, Validators(), code, tokens, queries), code=code)
     credentials = Credentials(
-        StoredKeys(doors.store), peppers=doors.sealer.derive_all("pepper"), operator_key=keys.operator_key
+        StoredKeys(doors.store),
+        peppers=doors.sealer.derive_all("pepper"),
+        operator_key=keys.operator_key,
+        failures=failures,
     )
     leftovers = Leftovers(doors.bus)
     limiter = Buckets(doors.bus)

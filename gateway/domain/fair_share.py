@@ -1,0 +1,170 @@
+"""Bounded places of one replica, shared fairly between tenants.
+
+The bulkhead of every replica-wide pool: workers, threads, database connections, webhook deliveries. One tenant holds
+at most a quarter of the places (at least one), and at most a quarter of the queue. Freed places go round-robin to the
+tenants that wait, first in first out inside one tenant. A wait is bounded in time; a refused or cancelled waiter holds
+nothing. All calls belong to the event loop's thread.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final, TypeAlias
+
+from gateway.errors import LimitExceeded
+
+TENANTS_AT_LEAST: Final = 4
+"""The number of tenants that it takes to fill a pool."""
+
+_RETRY_S: Final = 5.0
+
+_Waiter: TypeAlias = asyncio.Future[None]
+
+
+def share_of(size: int) -> int:
+    """The most that one tenant holds of a pool of this size: a quarter, at least one."""
+    return max(1, size // TENANTS_AT_LEAST)
+
+
+class FairShare:
+    """The places of one pool; `name` is a short plural noun for messages and metrics, such as `document workers`.
+
+    `queue` bounds the waiters of all tenants together, `patience_s` the wait of each. A pool that is not keyed by
+    tenant may pass any other string that names the party to be kept from filling it, such as a client address.
+    """
+
+    def __init__(self, name: str, *, places: int, queue: int | None = None, patience_s: float = 5.0) -> None:
+        self.name = name
+        self.places = places
+        self.queue = 4 * places if queue is None else queue
+        self.refused = 0
+        self._patience_s = patience_s
+        self._free = places
+        self._waiting = 0
+        self._held: dict[str, int] = {}
+        self._queues: dict[str, deque[_Waiter]] = {}
+        self._turns: OrderedDict[str, None] = OrderedDict()
+        """The tenants that wait and are below their share, in order of their turns; empty while a place is free."""
+
+    @property
+    def share(self) -> int:
+        """The most places that one tenant holds."""
+        return share_of(self.places)
+
+    @property
+    def busy(self) -> int:
+        """The places that are held now."""
+        return self.places - self._free
+
+    @property
+    def waiting(self) -> int:
+        """The waiters of all tenants."""
+        return self._waiting
+
+    def held(self, tenant: str) -> int:
+        """The places that the tenant holds now."""
+        return self._held.get(tenant, 0)
+
+    @asynccontextmanager
+    async def hold(self, tenant: str) -> AsyncGenerator[None]:
+        """Hold a place for as long as the block runs.
+
+        Raises:
+            LimitExceeded: no place came free in time, or too many wait; the block was not entered.
+        """
+        await self.take(tenant)
+        try:
+            yield
+        finally:
+            self.free(tenant)
+
+    def try_take(self, tenant: str) -> bool:
+        """Take a place if the tenant may have one at once."""
+        held = self.held(tenant)
+        if not self._free or held >= self.share:
+            return False
+        self._free -= 1
+        self._held[tenant] = held + 1
+        return True
+
+    async def take(self, tenant: str) -> None:
+        """Take a place, in turn; it is held until `free`.
+
+        Raises:
+            LimitExceeded: no place came free in time, or too many wait; nothing is held.
+        """
+        if self.try_take(tenant):
+            return
+        self._check_queue(tenant)
+        waiter = self._enqueue(tenant)
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await waiter
+        except BaseException as error:
+            self._give_up(tenant, waiter)
+            if isinstance(error, TimeoutError):
+                raise self._refuse(tenant) from None
+            raise
+
+    def free(self, tenant: str) -> None:
+        """Return a place; the next waiter in turn has it before this returns."""
+        held = self._held[tenant] - 1
+        if held:
+            self._held[tenant] = held
+        else:
+            del self._held[tenant]
+        self._free += 1
+        if tenant in self._queues:
+            self._turns.setdefault(tenant)
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._free and self._turns:
+            tenant, _ = self._turns.popitem(last=False)
+            waiter = self._leave_queue(tenant)
+            if not waiter.done():  # else it is cancelled, and its task has not run since
+                waiter.set_result(None)
+                self._free -= 1
+                self._held[tenant] = self.held(tenant) + 1
+            if tenant in self._queues and self.held(tenant) < self.share:
+                self._turns[tenant] = None
+
+    def _enqueue(self, tenant: str) -> _Waiter:
+        waiter: _Waiter = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(tenant, deque()).append(waiter)
+        self._waiting += 1
+        if self.held(tenant) < self.share:
+            self._turns.setdefault(tenant)
+        return waiter
+
+    def _leave_queue(self, tenant: str, waiter: _Waiter | None = None) -> _Waiter:
+        """Remove one waiter, by default the first."""
+        queue = self._queues[tenant]
+        if waiter is None:
+            waiter = queue.popleft()
+        else:
+            queue.remove(waiter)
+        self._waiting -= 1
+        if not queue:
+            del self._queues[tenant]
+            self._turns.pop(tenant, None)
+        return waiter
+
+    def _give_up(self, tenant: str, waiter: _Waiter) -> None:
+        if waiter.done() and not waiter.cancelled():  # the place came together with the cancellation
+            self.free(tenant)
+        elif waiter in self._queues.get(tenant, ()):
+            self._leave_queue(tenant, waiter)
+
+    def _check_queue(self, tenant: str) -> None:
+        if self._waiting >= self.queue or len(self._queues.get(tenant, ())) >= share_of(self.queue):
+            raise self._refuse(tenant)
+
+    def _refuse(self, tenant: str) -> LimitExceeded:
+        self.refused += 1
+        if self.held(tenant) >= self.share:
+            said = f"the tenant holds its share of the {self.name} of this replica ({self.share} of {self.places})"
+        else:
+            said = f"all {self.name} of this replica are in use ({self.places})"
+        return LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
