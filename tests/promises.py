@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TITLES = {
+    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
+    "ISO-6": "the admin API can be bound apart from MCP, with limits of its own",
     "ADM-1": "the admin REST contract: problems, ETags, cursors, limits on what is sent",
     "CLI-1": "the command line: exit codes, one-line errors, --json, whole lists",
     "CON-1": "a connection's registry is built on connect and released on disconnect",
@@ -60,7 +62,7 @@ TITLES = {
     "SAF-3": "what was agreed to is what runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }
-PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV)-\d+\b")
+PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO)-\d+\b")
 
 
 def all_tests() -> dict[str, str]:

@@ -93,7 +93,7 @@ class Credentials:
         self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
         self._turns = Turns[bytes, Caller]()
         self._failures = failures or FailureLimit()
-        self._batched = BatchedLookups(finder.find)
+        self._batched = BatchedLookups(finder.find, interval_s=self._failures.interval_s)
         self._changes = 0
 
     async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
@@ -214,15 +214,16 @@ class Credentials:
         self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
     ) -> Principal:
         """The principal of a key that was found by its id, if it is this key and good; the same work if not."""
-        kept = self._known.get(mark)
+        kept, wanted = self._known.pop(mark, None), key_id_of(text)  # one that is refused skips the batches no longer
         digests = [digest_key(text, pepper) for pepper in self._peppers]
         stored = _NOBODY if found is None else found[0].digest
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
-        lifetime = 0.0 if found is None else _lifetime_of(found[0])
-        if found is None or not is_good or found[0].id != key_id_of(text) or lifetime <= 0:
-            self._known.pop(mark, None)  # it no longer skips the batches
+        if found is None or not is_good or found[0].id != wanted:
             raise _refusal()
         key, slug = found
+        lifetime = _lifetime_of(key)
+        if lifetime <= 0:
+            raise _refusal()
         principal = _known_as(kept, _principal_of(key, slug))
         if changes == self._changes:  # nothing was forgotten while the key was being read
             self._remember(mark, principal, stored, lifetime, asked_at=asked_at)

@@ -9,6 +9,7 @@ answered with 429 instead of 401. All limits hold for this replica alone.
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from random import random
 
 import anyio
 import structlog
@@ -21,6 +22,8 @@ from gateway.identity.token_buckets import TokenBuckets
 log = structlog.get_logger(__name__)
 
 DEFAULT_RATE = 20.0
+INTERVAL_S = 1.0
+"""So long a flood waits for its answers, and a valid key that comes from its address for the first time."""
 _BURST_S = 20
 """How many seconds' worth of failures may come at once."""
 _SUSPECT = 0.05
@@ -29,13 +32,19 @@ _ALL = 3
 """The failures of all addresses together before every new credential is checked in batches, in limits of one."""
 _SAID_EVERY_S = 10.0
 
+_CROWDED = "too many credentials from this address wait to be checked; retry later"
+
 Found = Mapping[KeyId, tuple[Key, str]]
 
 
 class FailureLimit:
     """Counts failed authentications by client address and in all."""
 
-    def __init__(self, rate: float = DEFAULT_RATE, *, burst: float | None = None) -> None:
+    def __init__(
+        self, rate: float = DEFAULT_RATE, *, burst: float | None = None, interval_s: float = INTERVAL_S
+    ) -> None:
+        self.interval_s = interval_s
+        """Seconds between two batches."""
         burst = rate * _BURST_S if burst is None else burst
         self._rate = rate
         self._each = TokenBuckets(rate=rate, burst=burst)
@@ -88,14 +97,16 @@ class BatchedLookups:
         self,
         find: Callable[[Collection[KeyId]], Awaitable[Found]],
         *,
-        interval_s: float = 0.25,
+        interval_s: float = INTERVAL_S,
         most: int = 1024,
         most_each: int = 512,
+        most_held: int = 4096,
     ) -> None:
         self._find = find
         self._interval_s = interval_s
         self._most = most
         self._most_each = most_each
+        self._free = most_held
         self._open: _Batch | None = None
 
     async def find(self, wanted: KeyId | None, address: str) -> tuple[Key, str] | None:
@@ -106,6 +117,9 @@ class BatchedLookups:
             GatewayError: the lookup failed.
         """
         batch = self._join(wanted, address)
+        if batch is None:
+            await self._hold()
+            raise LimitExceeded(_CROWDED, retry_after_s=1.0)
         async with batch.lock:  # when its holder is cancelled, the next one looks up
             if batch.found is None and batch.failure is None:
                 await self._look_up(batch)
@@ -113,14 +127,23 @@ class BatchedLookups:
             raise batch.failure.with_traceback(None)
         return None if wanted is None or batch.found is None else batch.found.get(wanted)
 
-    def _join(self, wanted: KeyId | None, address: str) -> _Batch:
+    async def _hold(self) -> None:
+        """Delay a refusal about as long as a check would take: a flood slows down with its answers."""
+        if not self._free:
+            return
+        self._free -= 1
+        try:
+            await anyio.sleep(self._interval_s * (0.5 + random()))  # noqa: S311  # spreads answers, no secret
+        finally:
+            self._free += 1
+
+    def _join(self, wanted: KeyId | None, address: str) -> _Batch | None:
+        """The next batch with this id in it; None when it is full."""
         batch = self._open
         if batch is None:
             batch = self._open = _Batch(time.monotonic() + self._interval_s)
         if batch.size >= self._most or batch.by_address[address] >= self._most_each:
-            raise LimitExceeded(
-                "too many credentials from this address wait to be checked; retry later", retry_after_s=1.0
-            )
+            return None
         batch.size += 1
         batch.by_address[address] += 1
         if wanted is not None:

@@ -162,7 +162,7 @@ def test_a_public_admin_address_needs_keys_of_its_own(host: str) -> None:
 
 @pytest.mark.usefixtures("settings")
 def test_half_a_configuration_of_the_listener_is_refused() -> None:
-    """Ours: an address without a port would leave the admin API where MCP is."""
+    """Ours: an address without a port would leave the admin API where MCP is (ISO-6)."""
     with pytest.raises(BrokenSetting, match="set GATEWAY_ADMIN_PORT"):
         load_settings(admin_host="127.0.0.1").check_exposure()
     with pytest.raises(BrokenSetting, match="is the port of MCP"):
@@ -171,7 +171,7 @@ def test_half_a_configuration_of_the_listener_is_refused() -> None:
 
 @pytest.mark.usefixtures("settings")
 def test_a_taken_admin_port_is_named() -> None:
-    """Ours: one line says which setting and which address."""
+    """Ours: one line says which setting and which address (ISO-6)."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         with pytest.raises(BrokenSetting, match=f"GATEWAY_ADMIN_PORT: 127.0.0.1:{port}"):
@@ -180,7 +180,7 @@ def test_a_taken_admin_port_is_named() -> None:
 
 @pytest.mark.usefixtures("settings")
 async def test_an_application_in_another_server_has_one_listener() -> None:
-    """Ours: what cannot be kept apart is refused, not merged."""
+    """Ours: what cannot be kept apart is refused, not merged (ISO-6)."""
     hosted = Hosted(load_settings(admin_port=8081), Registrations())
     sent: list[str] = []
 
