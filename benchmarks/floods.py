@@ -1,4 +1,4 @@
-"""Floods of the admin API and of wrong keys, and a neighbour's latency: `python -m benchmarks.floods [--rounds 4]`.
+"""Floods of the admin API and of wrong keys, and a neighbour's latency: `python -m benchmarks.floods`.
 
 A gateway with its default limits serves two tenants. One sends a flood from a process of its own, every other window of
 a run; the other calls a tool, one call at a time, all the while. The ratio is that of its medians with and without.
@@ -30,6 +30,7 @@ _FLOODS = {
     "lists": (400.0, 32),
 }
 """Requests a second and connections of each."""
+_UNLIMITED = {"GATEWAY_ADMIN_RATE": "1000000", "GATEWAY_AUTH_FAILURE_RATE": "1000000"}
 _TOOL = {
     "definition": {"name": "hello", "description": "Says hello.", "inputSchema": {"type": "object", "properties": {}}},
     "handler": {"kind": "static", "content": [{"type": "text", "text": "hello"}]},
@@ -53,13 +54,15 @@ def main() -> None:
     """Measure every flood and print one line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--unlimited", action="store_true", help="without the gateway's limits, to compare")
     parser.add_argument("--flood", nargs=3, metavar=("NAME", "PORT", "KEY"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.flood:
         name, port, key = options.flood
         print(json.dumps(asyncio.run(_send_flood(name, int(port), key))))
         return
-    with scratch() as folder, running_gateway(folder, limits={}) as gateway:
+    limits = _UNLIMITED if options.unlimited else {}
+    with scratch() as folder, running_gateway(folder, limits=limits) as gateway:
         key = gateway.tenant("third")
         gateway.send("POST", "/tenants/third/tools", json.dumps(_TOOL).encode())
         gateway.send("POST", "/tenants", b'{"slug":"evil"}')

@@ -1,5 +1,8 @@
 """The log lines of refused credentials: a bounded number a second, with the count of those that were left out."""
 
+import time
+from collections.abc import Callable
+
 import structlog
 
 from gateway.identity.token_buckets import TokenBuckets
@@ -13,8 +16,8 @@ BURST = 50.0
 class RefusalLog:
     """Shared by all listeners of a process; `gateway_http_answers_total` counts every refusal."""
 
-    def __init__(self) -> None:
-        self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, most=1)
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lines = TokenBuckets(rate=LINES_PER_S, burst=BURST, most=1, clock=clock)
         self._left_out = 0
 
     def note(self, client: str | None, path: str) -> None:

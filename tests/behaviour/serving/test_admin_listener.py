@@ -192,5 +192,5 @@ async def test_an_application_in_another_server_has_one_listener() -> None:
         sent.append(str(message))
 
     with pytest.raises(BrokenSetting, match="GATEWAY_ADMIN_PORT"):
-        await hosted({"type": "lifespan"}, receive, send)  # type: ignore[arg-type]  # what a server sends
+        await hosted({"type": "lifespan"}, receive, send)
     assert "startup.failed" in sent[0]

@@ -1,11 +1,11 @@
 """What `make check` says of known vulnerabilities, and of what it could not ask."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests import advisories
 from tests.advisories import audit, main, read_report
 
 _GOOD: dict[str, Any] = {"name": "anyio", "version": "4.16.0", "vulns": []}
@@ -30,7 +30,7 @@ def test_what_was_not_judged_is_not_called_safe() -> None:
 
 def test_a_tool_that_does_not_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the check goes on, and says what was not checked."""
-    monkeypatch.setattr(advisories.sys, "executable", str(_program(tmp_path, "echo 'no such module' >&2; exit 1")))
+    monkeypatch.setattr(sys, "executable", str(_program(tmp_path, "echo 'no such module' >&2; exit 1")))
 
     assert audit(tmp_path / "lock.txt") == ([], "no such module")
 
@@ -39,12 +39,12 @@ def test_the_check_goes_on_without_a_service_and_fails_with_a_vulnerability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ours: NOT RUN is no failure, a known vulnerability is."""
-    monkeypatch.setattr(advisories.sys, "executable", str(_program(tmp_path, "echo offline >&2; exit 1")))
+    monkeypatch.setattr(sys, "executable", str(_program(tmp_path, "echo offline >&2; exit 1")))
     assert main() == 0
     assert capsys.readouterr().out == "NOT RUN: pip-audit: offline\n"
 
     report = '{"dependencies": [{"name": "x", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": []}]}]}'
-    monkeypatch.setattr(advisories.sys, "executable", str(_program(tmp_path, f"echo '{report}'; exit 1")))
+    monkeypatch.setattr(sys, "executable", str(_program(tmp_path, f"echo '{report}'; exit 1")))
     assert main() == 1
     assert "x 1: PYSEC-1, fixed in nothing yet" in capsys.readouterr().out
 

@@ -137,7 +137,7 @@ def test_what_is_not_there_has_neighbours(books: View) -> None:
 
 
 def test_who_sees_a_part_sees_the_schemas_of_that_part() -> None:
-    """Ours: a profile hides operations, and with them the schemas that only they lead to (ISO-1)."""
+    """Ours: a profile hides operations, and with them the schemas that only they lead to."""
     part = view_of(library(), only="POST")
 
     assert names(ask("list_endpoints", part)) == ["POST /books"]
