@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from benchmarks.gateways import RunningGateway, running_gateway, scratch
 from benchmarks.requests import ACCEPT
@@ -31,11 +32,11 @@ _FLOODS = {
 }
 """Requests a second and connections of each."""
 _UNLIMITED = {"GATEWAY_ADMIN_RATE": "1000000", "GATEWAY_AUTH_FAILURE_RATE": "1000000"}
-_TOOL = {
+_TOOL: dict[str, Any] = {
     "definition": {"name": "hello", "description": "Says hello.", "inputSchema": {"type": "object", "properties": {}}},
     "handler": {"kind": "static", "content": [{"type": "text", "text": "hello"}]},
 }
-_CALL = {
+_CALL: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
@@ -113,7 +114,7 @@ def _latencies(port: int, key: str) -> Iterator[float]:
 
 
 @contextmanager
-def _flooding(name: str, port: int, key: str, seen: Counter[str]) -> Iterator[None]:
+def _flooding(name: str, port: int, key: str, seen: Counter[str]) -> Generator[None]:
     command = [sys.executable, "-m", "benchmarks.floods", "--flood", name, str(port), key]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

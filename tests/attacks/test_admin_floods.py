@@ -170,9 +170,9 @@ async def test_wrong_keys_are_cut_and_valid_ones_get_in_from_the_same_address(
         headers = {"authorization": f"Bearer {mint_key().text}"}
         return await gateway.http.get("/admin/v1/tenants/third", headers=headers)
 
+    results: list[tuple[Counter[int], float, list[httpx.Response]]] = []
     with structlog.testing.capture_logs() as lines:
         async with anyio.create_task_group() as group:
-            results: list[tuple[Counter[int], float, list[httpx.Response]]] = []
 
             async def flood() -> None:
                 results.append(await _flood(wrong, times=60))

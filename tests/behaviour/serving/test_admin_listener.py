@@ -5,9 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -187,10 +188,9 @@ async def test_an_application_in_another_server_has_one_listener() -> None:
     async def receive() -> dict[str, str]:
         return {"type": "lifespan.startup"}
 
-    async def send(message: object) -> None:
-        assert isinstance(message, dict)
-        sent.append(str(message))
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["type"])
 
     with pytest.raises(BrokenSetting, match="GATEWAY_ADMIN_PORT"):
         await hosted({"type": "lifespan"}, receive, send)
-    assert "startup.failed" in sent[0]
+    assert sent == ["lifespan.startup.failed"]

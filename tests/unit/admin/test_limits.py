@@ -1,6 +1,6 @@
 """The limits of the admin API: what each counts, and whom it spares."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import anyio
@@ -98,17 +98,23 @@ def test_a_refusal_names_the_limit_and_when_to_retry() -> None:
     assert caught.value.retry_after_s
 
 
-@pytest.mark.parametrize(
-    ("most", "named"),
-    [
-        (64, lambda number: ("t", "k")),
-        (96, lambda number: ("t", f"k{number}")),
-        (256, lambda number: (f"t{number}",) * 2),
-    ],
-)
-def test_open_requests_are_bounded_by_key_tenant_and_address(most: int, named: object) -> None:
+def _one_key(_: int) -> tuple[str, str]:
+    return "t", "k"
+
+
+def _one_tenant(number: int) -> tuple[str, str]:
+    return "t", f"k{number}"
+
+
+def _one_address(number: int) -> tuple[str, str]:
+    return f"t{number}", f"k{number}"
+
+
+@pytest.mark.parametrize(("most", "named"), [(64, _one_key), (96, _one_tenant), (256, _one_address)])
+def test_open_requests_are_bounded_by_key_tenant_and_address(
+    most: int, named: Callable[[int], tuple[str, str]]
+) -> None:
     """Ours: requests that do not end hold a bounded number of places (ISO-6)."""
-    assert callable(named)
     limits = AdminLimits()
     with ExitStack() as stack:
         for number in range(most):
