@@ -2,7 +2,10 @@
 # Builds for linux/amd64 and linux/arm64: every dependency is a wheel for both, nothing is compiled here.
 #   docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example.com/mcp-gateway:0.1.0 --push .
 
-FROM python:3.11-slim-bookworm AS build
+# A release is built from a digest: --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:… (deploy/images.env).
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -24,7 +27,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /opt/whe
     && /opt/build/bin/pip --python /opt/gateway install --no-deps --no-index /opt/wheels/*.whl
 
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 
 ARG VERSION=0.1.0
 ARG REVISION=unknown
@@ -48,7 +51,7 @@ ENV PATH=/opt/gateway/bin:$PATH \
 
 USER 10001:10001
 WORKDIR /tmp
-EXPOSE 8080
+EXPOSE 8080 8081
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=4s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"GATEWAY_PORT\"]}/readyz', timeout=3)"]

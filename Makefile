@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak fuzz mutate-guards lock format clean
+.PHONY: help run test check images bench soak fuzz mutate-guards lock format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,13 +24,17 @@ run: $(STAMP) ## Start the gateway with the example, its sample upstream and emb
 test: $(STAMP) ## Run all tests
 	@$(BIN)/python -m tests.whole -q -n $(WORKERS) --dist worksteal
 
-check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings
+check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings; ask for known vulnerabilities
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	@$(BIN)/mypy
 	@$(BIN)/pyright
 	@$(BIN)/python -m tests.ceilings
+	@$(BIN)/python -m tests.advisories
+
+images: $(STAMP) ## Before a release: refuse images without a digest (deploy/images.env; ARGS=--ask asks the registry)
+	@$(BIN)/python -m tests.images $(ARGS)
 
 bench: $(STAMP) ## Measure CPU per call, start-up and memory; print the tables (ARGS=--write, --quick)
 	@$(BIN)/python -m benchmarks.run $(ARGS)

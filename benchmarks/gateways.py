@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,8 @@ _PLENTY = {
     "streams": 1_000_000,
 }
 _ADMIN_S = 180
+_NO_LIMITS = {"GATEWAY_ADMIN_RATE": "1000000"}
+"""Tenants and their sources are prepared as fast as the gateway can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +86,16 @@ class RunningGateway:
 
 @contextmanager
 def running_gateway(
-    data_dir: Path, *, upstream_port: int | None = None, servers: EmbeddedUrls | None = None
+    data_dir: Path,
+    *,
+    upstream_port: int | None = None,
+    servers: EmbeddedUrls | None = None,
+    limits: Mapping[str, str] = _NO_LIMITS,
 ) -> Generator[RunningGateway]:
     """A gateway for as long as the block runs; without servers it starts its own below the folder."""
     port = free_port()
     environment = {"GATEWAY_OPERATOR_KEY": _OPERATOR, "GATEWAY_SECRET_KEYS": _SECRET, "GATEWAY_LOG_LEVEL": "warning"}
+    environment |= limits
     if upstream_port is not None:
         environment["GATEWAY_EGRESS_ALLOW"] = f"127.0.0.1:{upstream_port}"
     if servers is not None:

@@ -48,7 +48,7 @@ def run(port: int | None, upstream_port: int, data_dir: Path) -> None:
 
 
 def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
-    with Admin(running.url, running.operator_key) as admin:
+    with Admin(running.admin_url, running.operator_key) as admin:
         ensure_tenant(admin, _TENANT)
         report = _ensure_library(admin, progress, folder=running.data_dir, base_url=base_url)
         key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)

@@ -41,6 +41,18 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    admin_host: str | None = Field(
+        None, description="Address of the admin API's own listener, with `GATEWAY_ADMIN_PORT`; default: 127.0.0.1."
+    )
+    admin_port: int | None = Field(
+        None, ge=0, le=65535, description="Port of the admin API and `/metrics`; without it they share `GATEWAY_PORT`."
+    )
+    admin_rate: float = Field(
+        50.0, gt=0, description="Admin requests per second for each key and replica; bursts are four times that."
+    )
+    auth_failure_rate: float = Field(
+        20.0, gt=0, description="Failed authentications per second for each client address and replica; bursts: × 20."
+    )
     public_url: str | None = Field(None, description="URL under which clients reach us, if not host and port.")
     allowed_hosts: _Names = Field(
         (), description="Further Host names to answer, comma-separated; `*.example.com` works."
@@ -167,11 +179,14 @@ class Settings(BaseSettings):
         """What must hold before anything is served: keys that are generated are for this machine only.
 
         Raises:
-            BrokenSetting: the address or the database is others' too, and a key is not configured.
+            BrokenSetting: an address or the database is others' too, and a key is not configured; or the admin API's
+                own listener is configured by half.
         """
-        if self.is_generating_keys and not _is_loopback(self.host):
-            missing = [name for name, value in self._key_variables() if not value]
-            raise BrokenSetting(f"listening on {self.host} needs {' and '.join(missing)} to be set")
+        self._check_admin_listener()
+        for host in self._hosts():
+            if self.is_generating_keys and not _is_loopback(host):
+                missing = [name for name, value in self._key_variables() if not value]
+                raise BrokenSetting(f"listening on {host} needs {' and '.join(missing)} to be set")
         if self.database_url is not None and not self.secret_keys:
             raise BrokenSetting("a configured database needs GATEWAY_SECRET_KEYS to be set")
 
@@ -181,9 +196,23 @@ class Settings(BaseSettings):
         return not all(value for _, value in self._key_variables())
 
     @property
+    def admin_address(self) -> str:
+        """Where the admin API listens if it has a listener of its own."""
+        return self.admin_host or "127.0.0.1"
+
+    @property
     def log_as_json(self) -> bool:
         """Whether logs are JSON lines; `auto` writes readable ones to a terminal."""
         return self.log_format == "json" or (self.log_format == "auto" and not os.isatty(2))
+
+    def _hosts(self) -> Iterable[str]:
+        return (self.host,) if self.admin_port is None else (self.host, self.admin_address)
+
+    def _check_admin_listener(self) -> None:
+        if self.admin_port is None and self.admin_host is not None:
+            raise BrokenSetting("GATEWAY_ADMIN_HOST: the admin API has no listener of its own; set GATEWAY_ADMIN_PORT")
+        if self.admin_port == self.port and self.port:
+            raise BrokenSetting(f"GATEWAY_ADMIN_PORT: {self.port} is the port of MCP; choose another one")
 
     def _key_variables(self) -> Iterable[tuple[str, object]]:
         return (("GATEWAY_SECRET_KEYS", self.secret_keys), ("GATEWAY_OPERATOR_KEY", self.operator_key))

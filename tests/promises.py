@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TITLES = {
+    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
+    "ISO-6": "the admin API can be bound apart from MCP, with limits of its own",
     "ADM-1": "the admin REST contract: problems, ETags, cursors, limits on what is sent",
     "CLI-1": "the command line: exit codes, one-line errors, --json, whole lists",
     "CON-1": "a connection's registry is built on connect and released on disconnect",
@@ -19,7 +21,6 @@ TITLES = {
     "CAP-2": "listChanged and subscribe are declared and work",
     "ISO-1": "a kept upstream connection serves one tenant and one credential identity",
     "ISO-2": "checking and explaining arguments and answers is bounded before it starts, for any schema",
-    "ISO-3": "limits have operator ceilings; no tenant holds more than its share of a replica-wide pool",
     "OAS-1": "documents of every version and format, from upload, file or URL",
     "OAS-2": "what goes over the wire is what the document says",
     "OAS-3": "each operation is ok, degraded or skipped, with its reason",
@@ -62,7 +63,6 @@ TITLES = {
     "SRV-6": "deployed with TLS and two replicas, restarted without a failed call",
     "ISO-4": "a stored credential never comes back to an agent in any usual encoding",
     "ISO-5": "private upstreams are permitted per tenant, by the operator",
-    "ISO-6": "the admin API can be bound apart from MCP, with limits of its own",
     "SAF-3": "what was agreed to is what runs, bound by its digest",
     "DYN-4": "handlers answer through small functions; an error's code, message and values reach the client",
 }

@@ -5,6 +5,7 @@ from functools import partial
 from gateway.admin.answers import EntryPage, EntryShown
 from gateway.admin.answers_audit import TrailVerified
 from gateway.admin.endpoints import READ_AUDIT, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.limits import Work
 from gateway.admin.pages import read_page
 from gateway.admin.schemas import AuditQuery, NoBody, NoQuery
 from gateway.catalog import audit
@@ -47,6 +48,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrailVerified},
         scopes=READ_AUDIT,
-        problems=frozenset({429}),
+        work=Work.CHECK,
     ),
 )

@@ -110,7 +110,7 @@ def statuses_of(route: Route) -> frozenset[int]:
     """The statuses of the refusals that a route can answer with."""
     has_body = route.body is not NoBody
     return route.problems.union(
-        {400, 401, 403, 500, 503},
+        {400, 401, 403, 429, 500, 503},
         {404} if "{t}" in route.path else (),
         {413} if has_body or route.method == "POST" else (),
         {415} if has_body else (),

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from email.message import Message
 from types import MappingProxyType
 
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route
+from gateway.admin.limits import AdminLimits
 from gateway.admin.preconditions import read_expected, write_tag
 from gateway.admin.schemas import NoBody
 from gateway.catalog.catalog import Author
@@ -20,11 +22,20 @@ from gateway.domain.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound
 from gateway.identity.credentials import Credentials
 from gateway.identity.permissions import require
+from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, read_body
 from gateway.web.problems import MEDIA_TYPE, correlation_id_of, problem, problem_bytes
 
 _BODY_S = 60.0
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What every request passes before it is read: the credential, then the limits."""
+
+    credentials: Credentials
+    limits: AdminLimits
 
 
 class Path:
@@ -33,12 +44,12 @@ class Path:
     def __init__(
         self,
         admin: Admin,
-        credentials: Credentials,
+        gate: Gate,
         methods: Mapping[str, Route],
         fixed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._admin = admin
-        self._credentials = credentials
+        self._credentials, self._limits = gate.credentials, gate.limits
         self._methods = methods
         self._fixed = fixed
         allowed = sorted({*methods, "HEAD"} if "GET" in methods else methods)
@@ -57,20 +68,27 @@ class Path:
         route = self._methods.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return _refuse_method(request, self._allow)
-        caller = await self._credentials.authenticate(request.headers.get("authorization"))
-        path = _read_path(request, self._fixed)
-        tenant = await self._authorise(caller, route, path)
-        if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
-            return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
-        received = Received(
-            tenant=tenant,
-            by=Author(caller=caller, correlation_id=correlation_id_of(request.scope)),
-            path=path,
-            query=request.query_params.multi_items(),
-            body=await _read_body(request, route),
-            expected=read_expected(request.headers.get("if-match")),
-        )
-        return _write(request, await route.run(self._admin, received))
+        caller = await authenticate(request.scope, self._credentials)
+        address, declared = address_of(request.scope), declared_length(request.scope)
+        self._limits.admit(caller, address, size=declared or 0)
+        with self._limits.opened(caller, address):
+            path = _read_path(request, self._fixed)
+            tenant = await self._authorise(caller, route, path)
+            if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):
+                return _refuse(request, 415, "http.unsupported_media_type", "the body must be application/json")
+            body = await _read_body(request, route)
+            if declared is None and body:  # counted now, and still before it is parsed
+                self._limits.admit(caller, address, size=len(body))
+            received = Received(
+                tenant=tenant,
+                by=Author(caller=caller, correlation_id=correlation_id_of(request.scope)),
+                path=path,
+                query=request.query_params.multi_items(),
+                body=body,
+                expected=read_expected(request.headers.get("if-match")),
+            )
+            async with self._limits.working(route.work, caller):
+                return _write(request, await route.run(self._admin, received))
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
         """The tenant of the path, once it is clear that the caller may ask this of it."""
@@ -91,12 +109,19 @@ class Path:
 class Document:
     """The OpenAPI document, for everybody: it says nothing of any tenant. It is written when it is first asked for."""
 
-    def __init__(self, write: Callable[[], bytes]) -> None:
+    def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
         self._write = write
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the document."""
         request = Request(scope, receive)
+        try:
+            self._limits.admit_anonymous(address_of(scope))
+        except GatewayError as error:
+            response = problem(error, correlation_id=correlation_id_of(scope))
+            await response(scope, receive, send)
+            return
         if request.method in {"GET", "HEAD"}:
             document = await anyio.to_thread.run_sync(self._write)
             tag = write_tag(hashlib.blake2b(document, digest_size=8).hexdigest())

@@ -2,6 +2,7 @@
 
 from gateway.admin.answers import Examined, FindingShown
 from gateway.admin.endpoints import OPERATOR_ONLY, Admin, Answer, Endpoint, Plain
+from gateway.admin.limits import Work
 from gateway.admin.schemas import NoBody, NoQuery
 from gateway.domain.findings import Verdict
 
@@ -24,5 +25,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: Examined},
         scopes=OPERATOR_ONLY,
+        work=Work.CHECK,
     ),
 )

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from gateway.admin.forms import read_body, read_query
+from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.calls.run import Calls
 from gateway.catalog.catalog import Author, Catalog
@@ -131,6 +132,11 @@ class Route(Protocol):
         ...
 
     @property
+    def work(self) -> Work:
+        """What it costs the replica beside reading and writing rows."""
+        ...
+
+    @property
     def has_tag(self) -> bool:
         """Whether the answer names its version, and a change may demand one."""
         ...
@@ -154,6 +160,7 @@ class Endpoint(Generic[B, Q]):
     scopes: frozenset[Scope] = ADMIN
     problems: frozenset[int] = frozenset()
     limit: int = SMALL
+    work: Work = Work.LIGHT
     has_tag: bool = False
     called: str = ""
 

@@ -16,6 +16,7 @@ from gateway.admin.answers_primitives import (
     ToolShown,
 )
 from gateway.admin.endpoints import Endpoint, Route
+from gateway.admin.limits import Work
 from gateway.admin.overrides import update_tool
 from gateway.admin.primitives import (
     Noun,
@@ -125,6 +126,7 @@ def _creates(noun: Noun) -> Route:
         query=NoQuery,
         answers={201: noun.shown},
         problems=_REFUSALS,
+        work=Work.CHECK,
         has_tag=True,
     )
 
@@ -140,6 +142,7 @@ def _validates(noun: Noun) -> Route:
         query=NoQuery,
         answers={200: PrimitiveValid},
         problems=_REFUSALS,
+        work=Work.CHECK,
     )
 
 
@@ -170,6 +173,7 @@ def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Rou
             query=query,
             answers={200: noun.shown},
             problems=_REFUSALS,
+            work=Work.CHECK,
             has_tag=True,
         ),
         _updates(noun, path, suffix, query),
@@ -201,6 +205,7 @@ def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
             query=NoQuery,
             answers={200: noun.shown},
             problems=_REFUSALS,
+            work=Work.CHECK,
             has_tag=True,
         )
     return Endpoint(
@@ -213,6 +218,7 @@ def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
         query=query,
         answers={200: noun.shown},
         problems=_REFUSALS,
+        work=Work.CHECK,
         has_tag=True,
     )
 

@@ -28,13 +28,12 @@ from gateway.admin import (
     webhooks,
 )
 from gateway.admin.description import DOCUMENT, describe
-from gateway.admin.dispatch import Document, Missing, Path
+from gateway.admin.dispatch import Document, Gate, Missing, Path
 from gateway.admin.endpoints import Admin, Route
 from gateway.calls.run import Calls
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.doctor import Doctor
 from gateway.connections.connections import Connections
-from gateway.identity.credentials import Credentials
 from gateway.registry.cursors import Cursors
 
 ROOT = "/admin/v1"
@@ -62,7 +61,7 @@ _LAST = ("name", "id")
 
 
 def admin_routes(
-    catalog: Catalog, credentials: Credentials, examiner: Doctor, connections: Connections, calls: Calls
+    catalog: Catalog, gate: Gate, examiner: Doctor, connections: Connections, calls: Calls
 ) -> list[BaseRoute]:
     """What is mounted at /admin/v1; whatever else is asked for there is answered here too.
 
@@ -75,10 +74,8 @@ def admin_routes(
         connections=connections,
         calls=calls,
     )
-    places = [
-        Place(path, Path(admin, credentials, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
-    ]
-    return [*places, Place(DOCUMENT, Document(write_document)), Place("/{rest:path}", Missing())]
+    places = [Place(path, Path(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)]
+    return [*places, Place(DOCUMENT, Document(write_document, gate.limits)), Place("/{rest:path}", Missing())]
 
 
 @cache

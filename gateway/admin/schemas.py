@@ -164,7 +164,10 @@ class KeyCreate(Sent):
     """A new API key."""
 
     name: Label
-    scopes: Annotated[Scopes, Field(description="`mcp` and `approve` exclude each other.")]
+    scopes: Annotated[
+        Scopes,
+        Field(description="`mcp` and `approve` exclude each other. A key grants those it has; the operator all."),
+    ]
     profile: Annotated[str | None, Field(max_length=64, description="The profile the key is bound to.")] = None
     subject: Annotated[Label | None, Field(description="Who the key stands for; default: the key's id.")] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None

@@ -17,6 +17,7 @@ from gateway.admin.answers_sources import (
     SourceShown,
 )
 from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.limits import Work
 from gateway.admin.pages import read_page
 from gateway.admin.schemas import (
     Credentials,
@@ -183,6 +184,7 @@ ENDPOINTS = (
         answers={201: SourceImported, 200: ImportTried},
         problems=_REFUSALS,
         limit=LARGE,
+        work=Work.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(
@@ -205,6 +207,7 @@ ENDPOINTS = (
         answers={200: SourceChanged},
         problems=_REFUSALS,
         limit=LARGE,
+        work=Work.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(
@@ -217,6 +220,7 @@ ENDPOINTS = (
         answers={200: SourceChanged},
         problems=_REFUSALS,
         limit=LARGE,
+        work=Work.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from gateway.admin.answers_primitives import RequestShown, TrialShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint
+from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.admin.schemas_primitives import PromptTry, ToolTry, UriQuery
 from gateway.calls import shape
@@ -139,6 +140,7 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
+        work=Work.OUTBOUND,
     ),
     Endpoint(
         method="POST",
@@ -149,6 +151,7 @@ ENDPOINTS = (
         query=UriQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
+        work=Work.OUTBOUND,
     ),
     Endpoint(
         method="POST",
@@ -159,5 +162,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
+        work=Work.OUTBOUND,
     ),
 )

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
+from gateway.admin.limits import AdminLimits
 from gateway.app.addresses import Addresses
 from gateway.app.doors import Doors, build_doors
 from gateway.app.events import Events
-from gateway.app.front import build_admin, build_catalog, build_front, build_probes
+from gateway.app.front import (
+    build_admin,
+    build_admin_front,
+    build_catalog,
+    build_front,
+    build_metrics,
+    build_probes,
+    build_surroundings,
+)
 from gateway.app.inside import Inside, build_inside
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
@@ -20,16 +29,19 @@ from gateway.app.registrations import Registrations
 from gateway.app.updates import build_hooks, build_rounds
 from gateway.bus.backing import Backing, back_sessions
 from gateway.domain.ceilings import read_ceilings
+from gateway.identity.failures import FailureLimit
 from gateway.protocol.routes import Face
 from gateway.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """One ASGI application, which serves while its lifespan's block runs: that opens every part, and closes them in
-    reverse."""
+    """One or two ASGI applications, which serve while the lifespan's block runs: that opens every part, and closes
+    them in reverse."""
 
     asgi: ASGIApp
+    admin: ASGIApp | None
+    """The admin API where it has a listener of its own; else it is part of `asgi`."""
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -50,18 +62,13 @@ def build_app(
     ceilings = read_ceilings(settings.ceilings)
     doors = build_doors(settings, keys, database_url=database_url, redis_url=redis_url)
     metrics = make_metrics()
-    inside = build_inside(doors, keys, code, metrics, ceilings=ceilings)
+    failures = FailureLimit(settings.auth_failure_rate)
+    inside = build_inside(doors, keys, code, metrics, ceilings=ceilings, failures=failures)
     backing = back_sessions(doors.bus, idle_s=settings.session_idle_s)
     face = _build_face(doors, inside, backing)
     events = Events(doors.bus, inside, backing.subscriptions, doors.moved)
     readiness.before_closing(face.close_streams)
-    follow(
-        metrics,
-        doors=doors,
-        snapshots=inside.snapshots,
-        sessions=backing.sessions,
-        readiness=readiness,
-    )
+    follow(metrics, doors=doors, snapshots=inside.snapshots, sessions=backing.sessions, readiness=readiness)
     catalog = build_catalog(doors, events, code, ceilings=ceilings)
     rounds = build_rounds(doors, catalog, inside)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url)
@@ -76,14 +83,18 @@ def build_app(
             yield
 
     hooks = build_hooks(catalog, inside, backing)
+    limits = AdminLimits(settings.admin_rate)
     pools = (doors.store.places, doors.audit.queue, catalog.workers.places, catalog.verifying, hooks.places)
-    follow_pools(metrics, (*pools, inside.calls.check_places, face.open_requests), paced=lambda: face.paced)
-    routes = [
-        *build_probes(doors, inside, readiness, metrics, settings),
-        build_admin(catalog, inside, facts),
-        hooks.route,
-    ]
-    return Application(asgi=build_front(routes, settings, face, metrics, readiness), lifespan=lifespan)
+    calls = (inside.calls.check_places, face.open_requests)
+    follow_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: face.paced)
+    probes = build_probes(doors, inside, readiness, settings)
+    closed = [*build_metrics(metrics, inside, settings), build_admin(catalog, inside, facts, limits)]
+    around = build_surroundings(settings, metrics, readiness)
+    if settings.admin_port is None:
+        front = build_front([*probes, *closed, hooks.route], settings, face, around)
+        return Application(asgi=front, admin=None, lifespan=lifespan)
+    front = build_front([*probes, hooks.route], settings, face, around)
+    return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
 def _build_face(doors: Doors, inside: Inside, backing: Backing) -> Face:

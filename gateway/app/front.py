@@ -8,6 +8,8 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp
 
+from gateway.admin.dispatch import Gate
+from gateway.admin.limits import AdminLimits
 from gateway.admin.routes import admin_routes
 from gateway.app.doors import Doors
 from gateway.app.events import Events
@@ -26,7 +28,7 @@ from gateway.web.doorway import Doorway
 from gateway.web.edge import Edge, Surroundings
 from gateway.web.health import health_routes
 from gateway.web.hosts import default_hosts
-from gateway.web.metrics import metrics_routes
+from gateway.web.metrics import MonitoringKeys, metrics_routes
 from gateway.web.problems import problem_handlers
 from gateway.web.proxies import Proxies
 
@@ -48,22 +50,27 @@ def build_catalog(doors: Doors, events: Events, code: CodeCatalog, *, ceilings: 
     )
 
 
-def build_admin(catalog: Catalog, inside: Inside, facts: Installation) -> Mount:
+def build_admin(catalog: Catalog, inside: Inside, facts: Installation, limits: AdminLimits) -> Mount:
     """The admin API."""
-    routes = admin_routes(catalog, inside.credentials, Doctor(facts), inside.connections, inside.calls)
+    gate = Gate(credentials=inside.credentials, limits=limits)
+    routes = admin_routes(catalog, gate, Doctor(facts), inside.connections, inside.calls)
     return Mount("/admin/v1", routes=routes)
 
 
-def build_probes(
-    doors: Doors, inside: Inside, readiness: Readiness, metrics: Metrics, settings: Settings
-) -> list[BaseRoute]:
-    """Whether the process is alive and ready, and its numbers."""
+def build_probes(doors: Doors, inside: Inside, readiness: Readiness, settings: Settings) -> list[BaseRoute]:
+    """`/healthz` and `/readyz`, for every listener."""
     checks = (("database", doors.store.check), ("redis", doors.bus.check))
-    key = settings.metrics_key
-    return [
-        *health_routes(checks, is_draining=lambda: readiness.is_draining),
-        *metrics_routes(metrics, inside.credentials, key=None if key is None else key.get_secret_value()),
-    ]
+    readers = MonitoringKeys(inside.credentials, key=_metrics_key(settings))
+    return [*health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)]
+
+
+def build_metrics(metrics: Metrics, inside: Inside, settings: Settings) -> list[BaseRoute]:
+    """`/metrics`, which stands where the admin API stands."""
+    return [*metrics_routes(metrics, inside.credentials, key=_metrics_key(settings))]
+
+
+def _metrics_key(settings: Settings) -> str | None:
+    return None if settings.metrics_key is None else settings.metrics_key.get_secret_value()
 
 
 class _Routed(Starlette):
@@ -74,13 +81,23 @@ class _Routed(Starlette):
         return ExceptionMiddleware(self.router, handlers=problem_handlers())
 
 
-def build_front(
-    routes: Sequence[BaseRoute], settings: Settings, face: Face, metrics: Metrics, readiness: Readiness
-) -> ASGIApp:
+def build_surroundings(settings: Settings, metrics: Metrics, readiness: Readiness) -> Surroundings:
+    """What the edges of all listeners share."""
+    proxies = Proxies(settings.trusted_proxies)
+    return Surroundings(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
+
+
+def build_front(routes: Sequence[BaseRoute], settings: Settings, face: Face, around: Surroundings) -> ASGIApp:
     """The edge before every route, and the tenants' URLs, which skip the router and what surrounds it."""
-    hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
-    around = Surroundings(
-        proxies=Proxies(settings.trusted_proxies), metrics=metrics, is_draining=lambda: readiness.is_draining
-    )
     doorway = Doorway(_Routed(routes=routes), prefix="/t/", to=face.endpoint, but="/hooks/")
-    return Edge(doorway, hosts=hosts, origins=settings.allowed_origins, around=around)
+    return _edge(doorway, settings, around)
+
+
+def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: Surroundings) -> ASGIApp:
+    """The edge before the admin API on a listener of its own, which knows no tenants' URLs."""
+    return _edge(_Routed(routes=routes), settings, around)
+
+
+def _edge(app: ASGIApp, settings: Settings, around: Surroundings) -> Edge:
+    hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
+    return Edge(app, hosts=hosts, origins=settings.allowed_origins, around=around)

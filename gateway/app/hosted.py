@@ -11,6 +11,7 @@ from gateway.app.build import build_app
 from gateway.app.keys import find_keys
 from gateway.app.readiness import Readiness
 from gateway.app.registrations import Registrations
+from gateway.errors import BrokenSetting
 from gateway.settings import Settings
 
 
@@ -35,6 +36,8 @@ class Hosted:
     @asynccontextmanager
     async def _live(self, _: Starlette) -> AsyncGenerator[None]:
         self._settings.check_exposure()
+        if self._settings.admin_port is not None:
+            raise BrokenSetting("GATEWAY_ADMIN_PORT: an application in another server has that server's listener only")
         keys, readiness = find_keys(self._settings), Readiness()
         async with open_addresses(self._settings) as addresses:
             app = build_app(self._settings, addresses=addresses, keys=keys, readiness=readiness, code=self._code)

@@ -21,6 +21,7 @@ from gateway.domain.policy import Limits
 from gateway.handlers.bind import Binder
 from gateway.handlers.query import Queries
 from gateway.identity.credentials import Credentials
+from gateway.identity.failures import FailureLimit
 from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
 from gateway.telemetry.metrics import Metrics
@@ -41,7 +42,9 @@ class Inside:
     leftovers: Leftovers
 
 
-def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics, *, ceilings: Limits) -> Inside:
+def build_inside(
+    doors: Doors, keys: Keys, code: Registrations, metrics: Metrics, *, ceilings: Limits, failures: FailureLimit
+) -> Inside:
     """The inside of a replica, which knows nothing yet."""
     snapshots = Snapshots(doors.store, code=code, ceilings=ceilings)
     doors.upstream.consult(StoredAllowLists(doors.store, snapshots))
@@ -51,7 +54,10 @@ def build_inside(doors: Doors, keys: Keys, code: Registrations, metrics: Metrics
     queries = Queries(Outlines(doors.store), cursors)
     views = Views(Binder(doors.upstream, secrets, Validators(), code, tokens, queries), code=code)
     credentials = Credentials(
-        StoredKeys(doors.store), peppers=doors.sealer.derive_all("pepper"), operator_key=keys.operator_key
+        StoredKeys(doors.store),
+        peppers=doors.sealer.derive_all("pepper"),
+        operator_key=keys.operator_key,
+        failures=failures,
     )
     leftovers = Leftovers(doors.bus)
     limiter = Buckets(doors.bus)

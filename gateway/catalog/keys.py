@@ -10,9 +10,15 @@ from gateway.catalog.versions import Expected, check_version
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, MintedKey, Scope, mint_key
-from gateway.errors import Conflict, Fault, InvalidBody, NotFound, ReferenceMissing
+from gateway.domain.principals import Principal
+from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store import keys
 from gateway.store.engine import Db
+
+MOST = 1000
+"""Keys of one tenant, the revoked and expired ones included."""
+_OPERATORS = frozenset({Scope.APPROVE, Scope.PROVIDE})
+"""Granted by the operator alone, until what they are for is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +38,12 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
     Raises:
         InvalidBody: the scopes exclude each other, or it would have ended already.
         ReferenceMissing: the tenant has no such profile.
+        Forbidden: a scope is not the author's to grant.
+        LimitExceeded: the tenant has as many keys as it may.
         NotFound: the tenant is gone.
     """
     _check_draft(draft)
+    _check_grant(by, draft.scopes)
     minted = mint_key(catalog.environment)
     now = datetime.now(UTC)
     key = Key(
@@ -53,6 +62,8 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
     async with change(tenant, catalog, Change(action="key.create", target=key.id, detail=detail), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
+        if await keys.count(tenant, db) >= MOST:
+            raise LimitExceeded(f"the tenant has {MOST} keys, the most it may have; delete revoked or unused ones")
         await keys.insert(key, db)
     return key, minted
 
@@ -87,10 +98,12 @@ async def update_key(
     Raises:
         NotFound: the tenant has none of this id.
         InvalidBody: it would have ended already.
+        Forbidden: it has a scope that is not the author's to grant.
         PreconditionFailed: it is another version than expected.
     """
 
     def checked(current: Key) -> Key:
+        _check_grant(by, current.scopes)
         revised = revise(current)
         if revised.expires_at != current.expires_at:
             _check_end(revised.expires_at)
@@ -107,11 +120,13 @@ async def rotate_key(
     Raises:
         NotFound: the tenant has none of this id.
         Conflict: it was revoked.
+        Forbidden: it has a scope that is not the author's to grant.
         PreconditionFailed: it is another version than expected.
     """
     minted = mint_key(catalog.environment, key=key)
 
     def renew(current: Key) -> Key:
+        _check_grant(by, current.scopes)  # the author is shown the key's new text
         if current.revoked_at is not None:
             raise Conflict("the key was revoked; create another")
         return replace(current, digest=catalog.digest(minted.text))
@@ -179,6 +194,21 @@ def _check_draft(draft: KeyDraft) -> None:
         fault = Fault(pointer="/scopes", reason="mcp and approve exclude each other: nobody approves own calls")
         raise InvalidBody(f"scopes: {fault.reason}", faults=[fault])
     _check_end(draft.expires_at)
+
+
+def _check_grant(by: Author, scopes: frozenset[Scope]) -> None:
+    """Let the operator grant every scope, and a tenant's key those that it has, but for the operator's own.
+
+    Raises:
+        Forbidden: a scope is not the author's to grant.
+    """
+    caller = by.caller
+    if not isinstance(caller, Principal):
+        return
+    if reserved := sorted(scopes & _OPERATORS):
+        raise Forbidden(f"only the operator grants the scope {', '.join(reserved)}")
+    if missing := sorted(scopes - caller.scopes):
+        raise Forbidden(f"the key lacks the scope {', '.join(missing)} and cannot grant it; ask the operator")
 
 
 async def _check_profile(tenant: TenantId, db: Db, profile: str | None) -> None:

@@ -35,6 +35,8 @@ def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]
     """
     own: dict[str, object] = {
         "host": "127.0.0.1",
+        "admin_host": None,
+        "admin_port": None,
         "data_dir": folder,
         "public_url": None,
         "database_url": None,

@@ -40,7 +40,7 @@ def list_keys(desk: Desk, limit: int | None) -> None:
     multiple=True,
     default=(Scope.MCP.value,),
     show_default=True,
-    help="What it may be used for; may be given again.",
+    help="What it may be used for; may be given again. A key grants scopes that it has itself.",
 )
 @click.option("--subject", help="Who it stands for; default: the key itself.")
 @click.option("--profile", help="The only profile it may be used at.")

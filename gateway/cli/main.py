@@ -41,7 +41,7 @@ _COMMANDS = {
 _HELP = "An MCP gateway: a tenant's OpenAPI documents as tools behind one URL."
 _EPILOG = f"""\b
 Environment:
-  GATEWAY_URL           where the gateway is (http://127.0.0.1:8080)
+  GATEWAY_URL           where the gateway is (http://127.0.0.1:8080); its admin port, where it has one
   GATEWAY_TENANT        the tenant, where a command has --tenant
   GATEWAY_KEY           the tenant's key for `call`
   GATEWAY_OPERATOR_KEY  the operator's key; on this machine the one in the data folder is found

@@ -57,14 +57,28 @@ async def _migrate(settings: Settings) -> list[str]:
 
 
 def _announce(running: Running, *, as_json: bool) -> None:
-    facts: dict[str, object] = {"url": running.url, "embedded": running.embedded, "data_dir": str(running.data_dir)}
+    facts: dict[str, object] = {
+        "url": running.url,
+        "admin_url": running.admin_url,
+        "embedded": running.embedded,
+        "data_dir": str(running.data_dir),
+    }
     facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
     pairs = [
         ("gateway", running.url),
+        (
+            "admin API",
+            "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL of admin commands)",
+        ),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", tell_operator_key(running)),
     ]
     show(facts, lambda: render_pairs(pairs), as_json=as_json)
+
+
+def _tell_admin_url(running: Running) -> str:
+    """The URL of the admin API where it differs; nothing else tells admin commands from those that speak MCP."""
+    return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 
 
 def tell_operator_key(running: Running) -> str:

@@ -75,7 +75,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[
 
         def prepare(running: Running) -> None:
             name = source_name(spec)
-            with Admin(running.url, running.operator_key) as admin:
+            with Admin(running.admin_url, running.operator_key) as admin:
                 ensure_tenant(admin, _TENANT)
                 path = path_of("tenants", _TENANT, "sources")
                 answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)

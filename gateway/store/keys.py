@@ -62,6 +62,12 @@ async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: 
     return [_key(row) for row in rows.mappings()]
 
 
+async def count(tenant: TenantId, db: AsyncSession) -> int:
+    """How many keys the tenant has, however they ended."""
+    rows = await db.execute(select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant))
+    return int(rows.scalar_one())
+
+
 async def bound_to(tenant: TenantId, db: AsyncSession, profile: str) -> Sequence[str]:
     """The ids of the keys that are bound to a profile and could still be used."""
     wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))

@@ -17,13 +17,20 @@ def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
     return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
 
+def address_of(scope: Mapping[str, Any]) -> str:
+    """The client address as the edge has it: behind a trusted proxy, the one that the proxy names."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
+
+
 async def authenticate(scope: MutableMapping[str, Any], credentials: Credentials) -> Caller:
     """Find out who asks, and keep it in the scope and in the log's context.
 
     Raises:
         Unauthenticated: nobody we know.
+        LimitExceeded: the same, from an address with too many of these.
     """
-    caller = await credentials.authenticate(authorization_of(scope))
+    caller = await credentials.authenticate(authorization_of(scope), address=address_of(scope))
     scope["caller"] = caller
     labels = LABELS.get()
     if labels is not None:

@@ -21,6 +21,7 @@ from gateway.web.fields import Fields, fields_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
+from gateway.web.refusal_log import RefusalLog
 from gateway.web.slow import PacedBody
 
 log = structlog.get_logger(__name__)
@@ -57,6 +58,7 @@ class Surroundings:
 
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
     metrics: Metrics = field(default_factory=Metrics)
+    refusals: RefusalLog = field(default_factory=RefusalLog)
     is_draining: Callable[[], bool] = _never
 
 
@@ -243,7 +245,7 @@ class _Answer:
         self._around.metrics.answers.add(str(status))
         if status == _UNAUTHORIZED:
             scope = self._scope
-            log.info("credential_refused", client=client_of(scope), path=scope["path"][:_SHOWN])
+            self._around.refusals.note(client_of(scope), scope["path"][:_SHOWN])
 
     def _complete(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         completed: list[tuple[bytes, bytes]] = []

@@ -1,5 +1,9 @@
-"""Whether this replica lives (`/healthz`) and whether it should be sent requests (`/readyz`)."""
+"""The probes: the process lives (`/healthz`), and this replica should be sent requests (`/readyz`).
 
+Both answer every client. The parts that fail and their reasons are shown to monitoring alone; each change is logged.
+"""
+
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -20,20 +24,27 @@ _CHECK_S = 2.0
 _FRESH_S = 0.25
 
 
-def health_routes(checks: Sequence[Check], *, is_draining: Callable[[], bool]) -> list[Route]:
+def _nobody(_: Request) -> bool:
+    return False
+
+
+def health_routes(
+    checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _nobody
+) -> list[Route]:
     """The probes; each check is a part's name and a function that raises when the part cannot serve."""
     readiness = Readiness(checks)
 
     async def healthz(_: Request) -> Response:
         return _answer(200, {"status": "alive"})
 
-    async def readyz(_: Request) -> Response:
+    async def readyz(request: Request) -> Response:
         if is_draining():
-            return _answer(503, {"status": "draining", "failing": []})
+            return _answer(503, {"status": "draining"})
         failing = await readiness.failing()
-        if failing:
-            return _answer(503, {"status": "unready", "failing": failing})
-        return _answer(200, {"status": "ready"})
+        if not failing:
+            return _answer(200, {"status": "ready"})
+        reasons = {"failing": failing} if sees_reasons(request) else {}
+        return _answer(503, {"status": "unready", **reasons})
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
@@ -45,15 +56,30 @@ class Readiness:
         self._checks = tuple(checks)
         self._lock = anyio.Lock()
         self._found: list[dict[str, str]] = []
-        self._found_at = -_FRESH_S
+        self._found_at = -math.inf
+
+    def expire(self) -> None:
+        """Ask the parts again at the next probe."""
+        self._found_at = -math.inf
 
     async def failing(self) -> list[dict[str, str]]:
         """The parts that fail and why, in the order of the checks."""
         async with self._lock:
             if time.monotonic() - self._found_at >= _FRESH_S:
-                self._found = await self._ask()
+                found = await self._ask()
+                self._note(found)
+                self._found = found
                 self._found_at = time.monotonic()
             return self._found
+
+    def _note(self, found: list[dict[str, str]]) -> None:
+        """Log a change of what fails; reasons alone may differ from one probe to the next."""
+        if [one["part"] for one in found] == [one["part"] for one in self._found]:
+            return
+        if found:
+            log.warning("readiness_lost", failing=found)
+        else:
+            log.info("readiness_regained")
 
     async def _ask(self) -> list[dict[str, str]]:
         reasons: dict[str, str] = {}

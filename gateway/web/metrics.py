@@ -1,7 +1,7 @@
-"""What Prometheus reads: `/metrics`, for whoever holds the key for it or the operator's.
+"""What Prometheus reads: `/metrics`, for holders of the metrics key or the operator's; and the check of both.
 
-It stands on the listener of everything else and names tenants, so an address is not enough: behind a proxy on the same
-machine everybody comes from loopback.
+It stands on the listener of the admin API and names tenants, so an address is not enough: behind a proxy on the same
+machine every client has a loopback address.
 """
 
 import hashlib
@@ -22,15 +22,39 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SCHEME = "bearer "
 
 
-def metrics_routes(metrics: Metrics, credentials: Credentials, *, key: str | None) -> list[Route]:
-    """The page; `key` opens it and nothing else."""
-    wanted = None if key is None else _digest(key)
+class MonitoringKeys:
+    """The metrics key and the operator's, which open what monitoring reads."""
 
-    async def page(request: Request) -> Response:
-        if wanted is None or not hmac.compare_digest(_digest(_bearer(request)), wanted):
-            caller = await authenticate(request.scope, credentials)
+    def __init__(self, credentials: Credentials, *, key: str | None) -> None:
+        self._credentials = credentials
+        self._wanted = None if key is None else _digest(key)
+
+    def allow(self, request: Request) -> bool:
+        """Whether the request holds one of them; nothing is looked up, so this works without a database."""
+        return self._is_metrics_key(request) or self._credentials.is_operator(authorization_of(request.scope))
+
+    async def check(self, request: Request) -> None:
+        """Let pass a request that holds one of them.
+
+        Raises:
+            Forbidden: it holds another credential.
+            Unauthenticated, LimitExceeded: it holds none that is valid.
+        """
+        if not self._is_metrics_key(request):
+            caller = await authenticate(request.scope, self._credentials)
             if not isinstance(caller, Operator):
                 raise Forbidden("only the operator and the metrics key may read this")
+
+    def _is_metrics_key(self, request: Request) -> bool:
+        return self._wanted is not None and hmac.compare_digest(_digest(_bearer(request)), self._wanted)
+
+
+def metrics_routes(metrics: Metrics, credentials: Credentials, *, key: str | None) -> list[Route]:
+    """The page; `key` opens it, and the reasons of `/readyz`, and nothing else."""
+    keys = MonitoringKeys(credentials, key=key)
+
+    async def page(request: Request) -> Response:
+        await keys.check(request)
         return Response(metrics.render(), headers={"content-type": MEDIA_TYPE, "cache-control": "no-store"})
 
     return [Route("/metrics", page)]

@@ -20,12 +20,18 @@ class Instruction:
 
 
 def read_stages(path: Path = ROOT / "Dockerfile") -> list[list[Instruction]]:
-    """Each stage from its FROM on."""
+    """Each stage from its FROM on, with the defaults of the arguments before the first."""
     stages: list[list[Instruction]] = []
+    defaults: dict[str, str] = {}
     for instruction in _instructions(path.read_text()):
         if instruction.word == "FROM":
             stages.append([])
-        stages[-1].append(instruction)
+        if not stages:
+            name, _, default = instruction.text.partition("=")
+            defaults[name] = default
+            continue
+        text = re.sub(r"\$\{(\w+)\}", lambda found: defaults.get(found[1], found[0]), instruction.text)
+        stages[-1].append(Instruction(instruction.word, text))
     return stages
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+import yaml
 
 from gateway.app.sockets import MAX_CONNECTIONS
 from gateway.calls import checks as dear_checks
@@ -17,6 +18,7 @@ from gateway.calls.checks import CheckLimits
 from gateway.catalog.workers import AT_ONCE, WorkLimits
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
+from tests.images import read_pins
 
 REPLICAS = ("gateway-a", "gateway-b")
 ONCE = ("migrate", "welcome")
@@ -49,6 +51,56 @@ def test_every_service_is_bounded_restarted_and_kept_from_new_privileges() -> No
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert not service.get("privileged"), name
         assert re.search(r":[\w.${-]+", service["image"]), f"{name}: an image without a tag is another one tomorrow"
+
+
+def test_every_service_has_a_root_it_cannot_write_and_only_the_capabilities_it_needs(compose: dict[str, Any]) -> None:
+    """Ours: what takes over PostgreSQL, Redis or Caddy finds nothing to write to and hardly a right (ISO-6)."""
+    becoming = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
+    allowed = {"postgres": becoming, "redis": becoming, "caddy": {"NET_BIND_SERVICE"}}
+    for name, service in compose["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert set(service.get("cap_add", [])) == allowed.get(name, set()), name
+        assert service["read_only"] is True, name
+        assert any(place.partition(":")[0] == "/tmp" for place in service["tmpfs"]), name
+
+
+def test_the_admin_api_has_a_port_that_nothing_outside_reaches(compose: dict[str, Any]) -> None:
+    """Ours: only MCP is exposed by default; one file more opens the admin API to this machine alone (ISO-6)."""
+    for name in REPLICAS:
+        environment = compose["services"][name]["environment"]
+        assert (environment["GATEWAY_ADMIN_HOST"], environment["GATEWAY_ADMIN_PORT"]) == ("0.0.0.0", "8081")
+        assert "ports" not in compose["services"][name]
+    assert compose["services"]["welcome"]["environment"]["GATEWAY_URL"] == "http://gateway-a:8081"
+    caddyfile = (ROOT / "deploy/caddy/Caddyfile").read_text()
+    assert "@inside path /metrics /admin /admin/*\n\trespond @inside 404" in caddyfile
+    assert "8081" not in caddyfile
+    opened = yaml.safe_load((ROOT / "deploy/compose/admin.yml").read_text())
+    assert opened == {"services": {"gateway-a": {"ports": ["127.0.0.1:${ADMIN_PORT:-8081}:8081"]}}}
+
+
+def test_the_scrape_reads_where_the_numbers_are(compose: dict[str, Any]) -> None:
+    """Ours: Prometheus asks every replica at its admin port."""
+    scrape = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yaml").read_text())["scrape_configs"][0]
+    port = compose["services"]["gateway-a"]["environment"]["GATEWAY_ADMIN_PORT"]
+
+    assert scrape["static_configs"][0]["targets"] == [f"{name}:{port}" for name in REPLICAS]
+
+
+def test_every_image_is_named_in_one_place(compose: dict[str, Any]) -> None:
+    """Ours: a release names its images by digest in `deploy/images.env`, whose tags are those of the files."""
+    pins = read_pins(ROOT / "deploy/images.env")
+    named = {
+        f"{name.upper()}_IMAGE": service["image"]
+        for name, service in compose["services"].items()
+        if service["image"] != "mcp-gateway:local"
+    }
+    named["PYTHON_IMAGE"] = compose["services"]["migrate"]["build"]["args"]["PYTHON_IMAGE"]
+
+    assert {name: pin.partition("@")[0] for name, pin in pins.items()} == named
+    digest = f"sha256:{'0' * 64}"
+    pinned = read_compose(**{name: f"{tag}@{digest}" for name, tag in named.items()})
+    assert pinned["services"]["redis"]["image"].endswith(digest)
+    assert pinned["services"]["migrate"]["build"]["args"]["PYTHON_IMAGE"].endswith(digest)
 
 
 def test_replicas_run_as_nobody_in_particular_on_a_root_they_cannot_write(compose: dict[str, Any]) -> None:
@@ -179,7 +231,7 @@ def test_the_example_of_the_environment_is_short_and_true() -> None:
 
     assert len(lines) <= 15
     assert named <= read
-    assert read - named <= {"GATEWAY_PUBLIC_URL"}
+    assert read - named <= {"GATEWAY_PUBLIC_URL", *read_pins(ROOT / "deploy/images.env")}
 
 
 def test_a_host_name_is_all_that_real_certificates_need() -> None:

@@ -224,10 +224,42 @@ def test_every_named_port_is_the_containers(overlay: str) -> None:
     ]
     probes = [container[name]["httpGet"]["port"] for name in ("startupProbe", "readinessProbe", "livenessProbe")]
 
-    assert container["ports"] == [{"name": "http", "containerPort": Settings.model_fields["port"].default}]
-    assert [(port["name"], port["targetPort"]) for port in service] == [("http", "http")]
-    assert {name for port in backends for name in port.values()} | {*opened, *scraped, *probes} == {"http"}
-    assert len(scraped) == (1 if overlay == "production" else 0)
+    settings = _one(manifests, "ConfigMap")["data"]
+    assert container["ports"] == [
+        {"name": "http", "containerPort": Settings.model_fields["port"].default},
+        {"name": "admin", "containerPort": int(settings["GATEWAY_ADMIN_PORT"])},
+    ]
+    assert [(port["name"], port["targetPort"]) for port in service] == [("http", "http"), ("admin", "admin")]
+    assert {name for port in backends for name in port.values()} | {*probes} == {"http"}
+    assert sorted(opened) == ["admin", "http"]
+    assert scraped == (["admin"] if overlay == "production" else [])
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_admin_port_is_opened_to_monitoring_alone(overlay: str) -> None:
+    """Ours: the ingress controller reaches MCP, Prometheus the admin port; no route leads to an admin path (ISO-6)."""
+    manifests = _overlay(overlay)
+    ways = {
+        port["port"]: [source["namespaceSelector"]["matchLabels"] for source in way["from"]]
+        for policy in _policies(manifests)
+        for way in policy["spec"].get("ingress", [])
+        for port in way["ports"]
+    }
+    paths = [path["path"] for rule in _one(manifests, "Ingress")["spec"]["rules"] for path in rule["http"]["paths"]]
+
+    assert ways == {
+        "http": [{"kubernetes.io/metadata.name": "ingress-nginx"}],
+        "admin": [{"kubernetes.io/metadata.name": "monitoring"}],
+    }
+    assert paths == ["/t/", "/.well-known/", "/readyz"]
+    settings = _one(manifests, "ConfigMap")["data"]
+    assert settings["GATEWAY_ADMIN_HOST"] == "0.0.0.0"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_no_address_is_trusted_to_name_clients_by_default(overlay: str) -> None:
+    """Ours: a whole private network is not believed; the operator names the ingress controller's (ISO-6)."""
+    assert _one(_overlay(overlay), "ConfigMap")["data"]["GATEWAY_TRUSTED_PROXIES"] == ""
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -42,7 +42,7 @@ async def test_a_replica_that_will_end_is_not_ready_serves_on_and_keeps_no_conne
 
         async def is_unready() -> bool:
             answer: object = (await http.get("/readyz")).json()
-            return answer == {"status": "draining", "failing": []}
+            return answer == {"status": "draining"}
 
         answers.append(await http.get("/healthz"))
         group.start_soon(stop)

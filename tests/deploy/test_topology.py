@@ -129,6 +129,17 @@ async def test_a_client_cannot_choose_its_address(topology: Topology) -> None:
     assert await _client_seen(topology, f"{direct}/t/four/mcp", "127.0.0.1", forged) == "203.0.113.9"
 
 
+async def test_the_admin_api_is_reached_inside_only(topology: Topology) -> None:
+    """Ours: neither Caddy nor a replica's MCP port knows an admin path, with any credential (ISO-6, SRV-6)."""
+    bearer = {"authorization": f"Bearer {(topology.secrets / 'operator_key').read_text()}"}
+
+    for path in ("/admin/v1/tenants", "/admin/v1/openapi.json", "/admin"):
+        assert (await topology.gateway.http.get(path, headers=bearer)).status_code == 404
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.get(f"{topology.replicas[0].url}{path}", headers=bearer)).status_code == 404
+    assert (await topology.gateway.admin.get("/tenants")).status_code == 200
+
+
 async def test_numbers_are_read_inside_only(topology: Topology) -> None:
     """Ours: from outside there are no metrics; inside they want the key for them (SRV-6)."""
     key = (topology.secrets / "metrics_key").read_text()
@@ -136,8 +147,8 @@ async def test_numbers_are_read_inside_only(topology: Topology) -> None:
 
     assert (await topology.gateway.http.get("/metrics", headers=bearer)).status_code == 404
     async with httpx.AsyncClient(trust_env=False) as http:
-        inside = await http.get(f"{topology.replicas[0].url}/metrics", headers=bearer)
-        assert (await http.get(f"{topology.replicas[0].url}/metrics")).status_code == 401
+        inside = await http.get(f"{topology.replicas[0].admin_url}/metrics", headers=bearer)
+        assert (await http.get(f"{topology.replicas[0].admin_url}/metrics")).status_code == 401
     assert inside.status_code == 200
 
 
@@ -147,7 +158,7 @@ async def test_the_welcome_ends_with_a_key_that_works(topology: Topology) -> Non
         **clean_environment(),
         **image_variables(),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "GATEWAY_URL": topology.replicas[0].url,
+        "GATEWAY_URL": topology.replicas[0].admin_url,
         "GATEWAY_OPERATOR_KEY_FILE": str(topology.secrets / "operator_key"),
         "PUBLIC_URL": topology.url,
     }

@@ -64,11 +64,13 @@ class Process:
 
 
 class Replica(Process):
-    """One gateway at a port that it keeps."""
+    """One gateway at ports that it keeps, one of them the admin API's."""
 
     def __init__(self, name: str, environment: dict[str, str], folder: Path) -> None:
-        self.port = free_port()
+        self.port, admin_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.admin_url = f"http://127.0.0.1:{admin_port}"
+        environment = {**environment, "GATEWAY_ADMIN_HOST": "127.0.0.1", "GATEWAY_ADMIN_PORT": str(admin_port)}
         command = [sys.executable, "-m", "gateway", "serve", "--port", str(self.port)]
         super().__init__(name, command, environment, folder)
 
@@ -129,7 +131,8 @@ async def running_topology(
         trust = await _trust(folder)
         key = (secrets / "operator_key").read_text()
         bearer = {"authorization": f"Bearer {key}"}
-        admin = httpx.AsyncClient(base_url=f"{url}/admin/v1", headers=bearer, verify=trust, timeout=60, trust_env=False)
+        inside = f"{replicas[0].admin_url}/admin/v1"
+        admin = httpx.AsyncClient(base_url=inside, headers=bearer, timeout=60, trust_env=False)
         http = httpx.AsyncClient(base_url=url, verify=trust, timeout=30, trust_env=False)
         await stack.enter_async_context(admin)
         await stack.enter_async_context(http)

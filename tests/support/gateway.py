@@ -108,6 +108,8 @@ async def running_gateway(
             "secret_keys": (SECRET_KEY,),
             "operator_key": OPERATOR_KEY,
             "egress_allow": tuple(egress_allow),
+            "admin_rate": 1_000_000,
+            "auth_failure_rate": 1_000_000,
             **overrides,
         }
     )

@@ -250,6 +250,8 @@ async def running_replicas(
         "GATEWAY_EGRESS_ALLOW": ",".join(egress_allow),
         "GATEWAY_LOG_FORMAT": "json",
         "GATEWAY_DRAIN_S": "2",
+        "GATEWAY_ADMIN_RATE": "1000000",
+        "GATEWAY_AUTH_FAILURE_RATE": "1000000",
         **{f"GATEWAY_{name.upper()}": value for name, value in variables.items()},
     }
     replicas = Replicas(tuple(Replica(name, folder, environment, redis_url) for name in NAMES))

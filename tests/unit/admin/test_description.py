@@ -128,7 +128,7 @@ def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
 def test_refusals_follow_from_the_shape_of_a_route() -> None:
     """Ours: a route with a body can refuse its type and size, one with a tenant can be missing."""
     by_name = {(route.method, route.path): statuses_of(route) for route in ENDPOINTS}
-    assert by_name["GET", "/tenants"] == {400, 401, 403, 500, 503}
+    assert by_name["GET", "/tenants"] == {400, 401, 403, 429, 500, 503}
     assert by_name["POST", "/tenants/{t}/sources"] >= {404, 409, 413, 415, 422, 429, 502, 504}
     assert 412 in by_name["DELETE", "/tenants/{t}/keys/{id}"]
 

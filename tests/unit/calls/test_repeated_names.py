@@ -1,6 +1,7 @@
 """JSON that names a member twice, which different readers read differently."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -81,7 +82,7 @@ def _write(value: Any) -> str:
     if isinstance(value, _Object):
         return "{" + ",".join(f"{json.dumps(name)}:{_write(member)}" for name, member in value) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_write, cast("list[Any]", value))) + "]"
+        return "[" + ",".join(map(_write, cast("Sequence[Any]", value))) + "]"
     return json.dumps(value)
 
 
@@ -89,7 +90,7 @@ def _repeats(value: Any) -> bool:
     if isinstance(value, _Object):
         names = [name for name, _ in value]
         return len(set(names)) < len(names) or any(_repeats(member) for _, member in value)
-    return isinstance(value, list) and any(map(_repeats, cast("list[Any]", value)))
+    return isinstance(value, list) and any(map(_repeats, cast("Sequence[Any]", value)))
 
 
 @given(JSON)

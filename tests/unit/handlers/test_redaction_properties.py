@@ -1,6 +1,7 @@
 """Redaction under random secrets, encodings inside each other, and what stands around them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from hypothesis import given, settings
@@ -35,7 +36,7 @@ def _all_texts(kind: str, body: bytes) -> str:
         if isinstance(value, dict):
             return [text for name, member in cast("dict[str, Any]", value).items() for text in (name, *walk(member))]
         if isinstance(value, list):
-            return [text for member in cast("list[Any]", value) for text in walk(member)]
+            return [text for member in cast("Sequence[Any]", value) for text in walk(member)]
         return [str(value)]
 
     return "\n".join(walk(json.loads(body)))

@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 import anyio
 import httpx
 import pytest
+import structlog.testing
 from starlette.applications import Starlette
 
 from gateway.errors import DatabaseUnavailable
-from gateway.web.health import Check, health_routes
+from gateway.web.health import Check, Readiness, health_routes
 
 
 async def _good() -> None: ...
@@ -26,8 +27,9 @@ async def _stuck() -> None:
     await anyio.sleep_forever()
 
 
-async def _probe(path: str, *checks: Check, is_draining: bool = False) -> httpx.Response:
-    app = Starlette(routes=health_routes(checks, is_draining=lambda: is_draining))
+async def _probe(path: str, *checks: Check, is_draining: bool = False, is_monitoring: bool = False) -> httpx.Response:
+    routes = health_routes(checks, is_draining=lambda: is_draining, sees_reasons=lambda _: is_monitoring)
+    app = Starlette(routes=routes)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
         return await client.get(path)
 
@@ -50,9 +52,8 @@ async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     """Ours: each part that fails is listed with a reason that tells nothing internal; a stuck one counts as failing."""
     monkeypatch.setattr("gateway.web.health._CHECK_S", 0.05)
 
-    response = await _probe(
-        "/readyz", ("database", _away), ("good", _good), ("odd", _broken), ("redis", _stuck), ("audit", _stuck)
-    )
+    checks = [("database", _away), ("good", _good), ("odd", _broken), ("redis", _stuck), ("audit", _stuck)]
+    response = await _probe("/readyz", *checks, is_monitoring=True)
 
     assert response.status_code == 503
     assert response.headers["cache-control"] == "no-store"
@@ -65,6 +66,31 @@ async def test_every_failing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> N
             {"part": "audit", "reason": "no answer within 0.05 seconds"},
         ],
     }
+
+
+async def test_the_public_is_given_no_reasons() -> None:
+    """Ours: the probe needs no credential, so it names no part of the installation (ISO-6)."""
+    response = await _probe("/readyz", ("database", _away))
+
+    assert (response.status_code, response.json()) == (503, {"status": "unready"})
+
+
+async def test_what_fails_is_logged_when_it_changes() -> None:
+    """Ours: the log has the reasons that the answer leaves out, once for each change."""
+    state = [_away]
+
+    async def check() -> None:
+        await state[0]()
+
+    readiness = Readiness([("database", check)])
+    with structlog.testing.capture_logs() as lines:
+        for present in (_away, _away, _good, _good):
+            state[0] = present
+            readiness.expire()
+            await readiness.failing()
+
+    assert [line["event"] for line in lines] == ["readiness_lost", "readiness_regained"]
+    assert lines[0]["failing"] == [{"part": "database", "reason": "PostgreSQL does not answer"}]
 
 
 async def test_checks_run_side_by_side() -> None:

@@ -1,0 +1,136 @@
+"""Limits of the admin API on this replica: rates and open requests by key, tenant and client address; costly work.
+
+They are counted before a tenant is looked up and before a body is read, in memory alone. Credentials themselves are
+limited one step earlier (`gateway.identity.failures`). The operator's key has limits of its own and none by address, so
+no client that shares its address takes anything from it.
+"""
+
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from enum import StrEnum
+
+from gateway.domain.fair_share import FairShare
+from gateway.domain.principals import Caller, Principal
+from gateway.errors import LimitExceeded
+from gateway.identity.token_buckets import TokenBuckets, client_network
+
+DEFAULT_RATE = 50.0
+BURST_S = 4
+"""Seconds' worth of requests that may come at once."""
+BYTES_PER_TOKEN = 4096
+"""A body counts as one more request for each of these: checking a tool takes about 0.3 ms a KiB."""
+_LONGEST_COST_S = 2.0
+_TENANT, _ADDRESS = 2, 10
+"""How many keys' rates a tenant and an address have."""
+_OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
+_OPERATOR = "operator"
+_RETRY_S = 1.0
+
+
+class Work(StrEnum):
+    """What a request costs the replica beside reading and writing rows."""
+
+    LIGHT = "light"
+    CHECK = "check"
+    """It validates definitions or examines the installation, which takes the processor."""
+    OUTBOUND = "outbound"
+    """It may wait for an upstream."""
+
+
+class AdminLimits:
+    """The limits of one replica; `rate` is requests per second and key."""
+
+    def __init__(self, rate: float = DEFAULT_RATE, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._keys, self._tenants, self._addresses = (
+            TokenBuckets(rate=rate * share, burst=rate * share * BURST_S, clock=clock)
+            for share in (1, _TENANT, _ADDRESS)
+        )
+        self._open: Counter[str] = Counter()
+        self._shares = {
+            Work.CHECK: FairShare("places for checks in the admin API", places=16, queue=256),
+            Work.OUTBOUND: FairShare("places for imports and tried calls", places=64, queue=256),
+        }
+
+    @property
+    def pools(self) -> Sequence[FairShare]:
+        """The places of costly work, for metrics."""
+        return tuple(self._shares.values())
+
+    def admit(self, caller: Caller, address: str, *, size: int = 0) -> None:
+        """Count a request with a body of so many bytes.
+
+        Raises:
+            LimitExceeded: beyond the rate of the key, of its tenant or of the address; says when to retry.
+        """
+        cost = min(1.0 + size // BYTES_PER_TOKEN, self._rate * _LONGEST_COST_S)
+        if not isinstance(caller, Principal):
+            _take(self._keys, _OPERATOR, cost, "key")
+            return
+        _take(self._keys, caller.key, cost, "key")
+        _take(self._tenants, caller.tenant, cost, "tenant")
+        _take(self._addresses, client_network(address), cost, "client address")
+
+    def admit_anonymous(self, address: str) -> None:
+        """Count a request that needs no credential.
+
+        Raises:
+            LimitExceeded: beyond the rate of the address.
+        """
+        _take(self._addresses, f"anonymous {client_network(address)}", 1.0, "client address")
+
+    @contextmanager
+    def opened(self, caller: Caller, address: str) -> Generator[None]:
+        """Count a request as open for as long as the block runs.
+
+        Raises:
+            LimitExceeded: as many are open already.
+        """
+        held: list[str] = []
+        try:
+            for name, most, what in _places(caller, address):
+                if self._open[name] >= most:
+                    said = f"{most} admin requests of the {what} are open at this replica, the most that may be"
+                    raise LimitExceeded(f"{said}; retry later", retry_after_s=_RETRY_S)
+                self._open[name] += 1
+                held.append(name)
+            yield
+        finally:
+            for name in held:
+                self._open[name] -= 1
+                if not self._open[name]:
+                    del self._open[name]
+
+    @asynccontextmanager
+    async def working(self, work: Work, caller: Caller) -> AsyncGenerator[None]:
+        """Hold a place for costly work for as long as the block runs; one tenant holds at most a quarter of them.
+
+        Raises:
+            LimitExceeded: no place came free in time, or too many wait.
+        """
+        share = self._shares.get(work)
+        if share is None:
+            yield
+            return
+        async with share.hold(caller.tenant if isinstance(caller, Principal) else _OPERATOR):
+            yield
+
+
+def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
+    wait_s = buckets.take(name, cost)
+    if wait_s:
+        said = f"too many admin requests of this {what} (limit {buckets.rate:g} per second for each replica, of which"
+        raise LimitExceeded(f"{said} this one counts as {cost:g}); retry later", retry_after_s=wait_s)
+
+
+def _places(caller: Caller, address: str) -> list[tuple[str, int, str]]:
+    """What an open request is counted under, how many may be open there, and what that is."""
+    if not isinstance(caller, Principal):
+        return [(_OPERATOR, _OPEN_KEY, "key")]
+    return [
+        (f"key {caller.key}", _OPEN_KEY, "key"),
+        (f"tenant {caller.tenant}", _OPEN_TENANT, "tenant"),
+        (f"address {client_network(address)}", _OPEN_ADDRESS, "client address"),
+    ]

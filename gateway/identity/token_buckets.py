@@ -1,0 +1,65 @@
+"""Token buckets in this process, one for each name, in bounded memory.
+
+For limits that must hold before anything else is known or asked: they count per replica and need no Redis.
+"""
+
+import ipaddress
+import time
+from collections.abc import Callable
+
+MOST_NAMES = 10_000
+_IPV6_CLIENT = 64
+
+
+class TokenBuckets:
+    """Buckets that hold `burst` tokens and gain `rate` a second.
+
+    The least recently used bucket is forgotten beyond `most` names, which refills it.
+    """
+
+    def __init__(
+        self, *, rate: float, burst: float, most: int = MOST_NAMES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.rate = rate
+        self.burst = burst
+        self._most = most
+        self._clock = clock
+        self._filled: dict[str, tuple[float, float]] = {}
+        """Tokens and the time at which they were counted, the least recently used first."""
+
+    def __len__(self) -> int:
+        return len(self._filled)
+
+    def wait_for(self, name: str, cost: float = 1.0) -> float:
+        """Seconds until the bucket holds so many tokens; 0 when it does."""
+        missing = min(cost, self.burst) - self._tokens(name)
+        return max(0.0, missing / self.rate)
+
+    def take(self, name: str, cost: float = 1.0) -> float:
+        """Take so many tokens, at most a full bucket; 0, or the seconds until they are there and none was taken."""
+        cost = min(cost, self.burst)
+        tokens = self._tokens(name)
+        if tokens < cost:
+            return (cost - tokens) / self.rate
+        self._filled.pop(name, None)  # so that the order stays that of use
+        while len(self._filled) >= self._most:
+            del self._filled[next(iter(self._filled))]
+        self._filled[name] = (tokens - cost, self._clock())
+        return 0.0
+
+    def _tokens(self, name: str) -> float:
+        tokens, counted_at = self._filled.get(name, (self.burst, 0.0))
+        return min(self.burst, tokens + (self._clock() - counted_at) * self.rate)
+
+
+def client_network(address: str) -> str:
+    """The part of a client address that one client has to itself: an IPv4 address, or the /64 of an IPv6 address."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((parsed, _IPV6_CLIENT), strict=False))

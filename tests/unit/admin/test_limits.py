@@ -1,0 +1,164 @@
+"""The limits of the admin API: what each counts, and whom it spares."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import anyio
+import pytest
+
+from gateway.admin.endpoints import NO_TENANT
+from gateway.admin.limits import AdminLimits, Work
+from gateway.admin.routes import ENDPOINTS
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Scope
+from gateway.domain.principals import Caller, Operator, Principal
+from gateway.errors import LimitExceeded
+
+HERE, THERE = "192.0.2.1", "198.51.100.1"
+
+
+def _principal(tenant: str, key: str) -> Principal:
+    return Principal(tenant=TenantId(tenant), slug=tenant, key=KeyId(key), subject=key, scopes=frozenset({Scope.ADMIN}))
+
+
+def _admitted(limits: AdminLimits, caller: Caller, *, tries: int, address: str = HERE, size: int = 0) -> int:
+    """How many of so many requests pass."""
+
+    def tried() -> Iterator[bool]:
+        for _ in range(tries):
+            try:
+                limits.admit(caller, address, size=size)
+            except LimitExceeded:
+                yield False
+            else:
+                yield True
+
+    return sum(tried())
+
+
+@pytest.mark.parametrize(("size", "admitted"), [(0, 200), (4095, 200), (4096, 100), (100_000, 8), (32 * 1024**2, 2)])
+def test_a_key_has_a_burst_and_a_body_counts_by_its_size(size: int, admitted: int) -> None:
+    """Ours: 200 small requests pass at once, few large ones, and never none (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+
+    assert _admitted(limits, _principal("a", "k"), tries=250, size=size) == admitted
+
+
+def test_the_keys_of_a_tenant_have_a_limit_together() -> None:
+    """Ours: minting keys does not multiply a tenant's requests (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    passed = sum(_admitted(limits, _principal("a", f"k{number}"), tries=150) for number in range(10))
+
+    assert passed == 400
+    assert _admitted(limits, _principal("b", "k"), tries=150) == 150
+
+
+def test_the_tenants_of_an_address_have_a_limit_together() -> None:
+    """Ours: many tenants from one address are bounded, and those elsewhere are not touched (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    passed = sum(_admitted(limits, _principal(f"t{number}", f"k{number}"), tries=150) for number in range(20))
+
+    assert passed == 2000
+    assert _admitted(limits, _principal("b", "k"), tries=150, address=THERE) == 150
+
+
+def test_what_needs_no_credential_is_counted_by_address() -> None:
+    """Ours: the public document has a limit too, which takes nothing from requests with a key (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    for _ in range(2000):
+        limits.admit_anonymous(HERE)
+    with pytest.raises(LimitExceeded):
+        limits.admit_anonymous(HERE)
+
+    limits.admit_anonymous(THERE)
+    assert _admitted(limits, _principal("a", "k"), tries=10) == 10
+
+
+def test_no_flood_from_its_address_takes_anything_from_the_operator() -> None:
+    """Ours: the operator is bounded by the own key alone, also behind a proxy that hides addresses (ISO-6)."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    with ExitStack() as stack:
+        for number in range(40):
+            _admitted(limits, _principal(f"t{number}", f"k{number}"), tries=150)
+            for _ in range(6):
+                stack.enter_context(limits.opened(_principal(f"t{number}", f"k{number}"), HERE))
+
+        assert _admitted(limits, Operator(), tries=150) == 150
+        with limits.opened(Operator(), HERE):
+            pass
+
+
+def test_a_refusal_names_the_limit_and_when_to_retry() -> None:
+    """Ours: 429 with Retry-After, and a text that names the limit."""
+    limits = AdminLimits(50, clock=lambda: 1.0)
+    _admitted(limits, Operator(), tries=201)
+    with pytest.raises(LimitExceeded, match=r"of this key \(limit 50 per second for each replica") as caught:
+        for _ in range(50):
+            limits.admit(Operator(), HERE, size=100_000)
+    assert caught.value.retry_after_s
+
+
+def _one_key(_: int) -> tuple[str, str]:
+    return "t", "k"
+
+
+def _one_tenant(number: int) -> tuple[str, str]:
+    return "t", f"k{number}"
+
+
+def _one_address(number: int) -> tuple[str, str]:
+    return f"t{number}", f"k{number}"
+
+
+@pytest.mark.parametrize(("most", "named"), [(64, _one_key), (96, _one_tenant), (256, _one_address)])
+def test_open_requests_are_bounded_by_key_tenant_and_address(
+    most: int, named: Callable[[int], tuple[str, str]]
+) -> None:
+    """Ours: requests that do not end hold a bounded number of places (ISO-6)."""
+    limits = AdminLimits()
+    with ExitStack() as stack:
+        for number in range(most):
+            stack.enter_context(limits.opened(_principal(*named(number)), HERE))
+        with pytest.raises(LimitExceeded, match=f"{most} admin requests"):
+            stack.enter_context(limits.opened(_principal(*named(most)), HERE))
+    with limits.opened(_principal(*named(0)), HERE):
+        pass
+
+
+async def test_one_tenant_holds_a_quarter_of_the_places_for_costly_work() -> None:
+    """Ours: checks of one tenant leave places to others, and light work needs none (ISO-3, ISO-6)."""
+    limits, entered = AdminLimits(), list[str]()
+
+    async def work(tenant: str) -> None:
+        async with limits.working(Work.CHECK, _principal(tenant, "k")):
+            entered.append(tenant)
+            await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as group:
+        for _ in range(30):
+            group.start_soon(work, "evil")
+        await anyio.wait_all_tasks_blocked()
+        for tenant in ("a", "b", "c"):
+            group.start_soon(work, tenant)
+        await anyio.wait_all_tasks_blocked()
+        async with limits.working(Work.LIGHT, _principal("evil", "k")):
+            pass
+        group.cancel_scope.cancel()
+
+    assert entered == ["evil"] * 4 + ["a", "b", "c"]
+
+
+def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
+    """Ours: every route that validates, compiles, calls or examines takes a place."""
+    marked = {route.name: route.work for route in ENDPOINTS if route.work is not Work.LIGHT}
+
+    assert {name for name, work in marked.items() if work is Work.OUTBOUND} == {
+        "create_source",
+        "replace_source",
+        "update_source",
+        "try_tool",
+        "try_resource",
+        "try_prompt",
+    }
+    assert {"examine_installation", "verify_audit", "validate_tool", "create_prompt"} <= marked.keys()
+    assert NO_TENANT == ""
