@@ -66,10 +66,7 @@ def _announce(running: Running, *, as_json: bool) -> None:
     facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
     pairs = [
         ("gateway", running.url),
-        (
-            "admin API",
-            "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL of admin commands)",
-        ),
+        ("admin API", _tell_admin_url(running)),
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", tell_operator_key(running)),
     ]
