@@ -14,6 +14,7 @@ from yarl import URL
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
+from gateway.upstream.credentials import digest_of_headers
 from gateway.upstream.pool import Upstream
 
 _LIMIT_BYTES = 4 * 1024 * 1024
@@ -34,6 +35,7 @@ class EndpointHeads:
         self._url = URL(url)
         self.name = str(self._url.with_user(None).with_query(None))
         self._headers = (("Accept", "application/json"), *((("Authorization", f"Bearer {token}"),) if token else ()))
+        self._credential = digest_of_headers(self._headers)
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
         """Send these; they are kept when the endpoint says so.
@@ -43,8 +45,10 @@ class EndpointHeads:
         """
         headers = (*self._headers, ("Content-Type", "application/json"))
         body = b'{"heads":[' + b",".join(heads.values()) + b"]}"
-        request = UpstreamRequest(method="POST", url=str(self._url), headers=headers, body=body, idempotent=True)
-        answer = await self._upstream.send(request, limit_bytes=_LIMIT_BYTES)
+        request = UpstreamRequest(
+            method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=self._credential
+        )
+        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         if not 200 <= answer.status < 300:
             raise _refused(answer)
 
@@ -55,8 +59,10 @@ class EndpointHeads:
             UpstreamError: the endpoint does not tell.
         """
         url = str(self._url.update_query(tenant=str(tenant)))
-        request = UpstreamRequest(method="GET", url=url, headers=self._headers, idempotent=True)
-        answer = await self._upstream.send(request, limit_bytes=_LIMIT_BYTES)
+        request = UpstreamRequest(
+            method="GET", url=url, headers=self._headers, idempotent=True, credential=self._credential
+        )
+        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
         if answer.status in _NOTHING_KEPT:
             return []
         if answer.status != 200:

@@ -38,7 +38,7 @@ from gateway.store.audit_outside import open_head, seal_head
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET, STATE_SECRET = b"the secret of all replicas", b"s" * 32
 _KEY = KeyId("key_1")
-_TOKEN = AccessToken(value="tok", expires_at=time.time() + 600, life_s=600)
+_TOKEN = AccessToken(value="tok", expires_at=time.time() + 80_000, life_s=80_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ async def _served_by(topology: Topology, replica: Replica) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
 
         async def has_calls() -> bool:
-            page = (await http.get(f"{replica.url}/metrics", headers=headers)).text
+            page = (await http.get(f"{replica.admin_url}/metrics", headers=headers)).text
             answers = [
                 sample.value
                 for family in text_string_to_metric_families(page)

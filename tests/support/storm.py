@@ -392,7 +392,11 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
         async with (
             echoing_upstream(Random(seed)) as upstream,
             running_gateway(
-                database.app_url, own_redis, egress_allow=[upstream.removeprefix("http://")], log_level="error"
+                database.app_url,
+                own_redis,
+                egress_allow=[upstream.removeprefix("http://")],
+                log_level="error",
+                ceilings=tuple(f"{limit}={value}" for limit, value in {**WIDE, "primitives": 1_000_000}.items()),
             ) as gateway,
         ):
             yield Storm(

@@ -106,6 +106,7 @@ _CALLS: Mapping[str, _Call] = {
     "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
+    "keys.count": lambda t, db, v: keys.count(t, db),
     "keys.bound_to": lambda t, db, v: keys.bound_to(t, db, v.profile.name),
     "keys.save": lambda t, db, v: keys.save(replace(v.key, tenant=t, digest=b"intruder's"), db),
     "keys.remove": lambda t, db, v: keys.remove(t, db, v.key.id),

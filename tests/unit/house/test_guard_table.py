@@ -46,6 +46,17 @@ def test_the_page_lists_every_guard_with_who_notices() -> None:
         assert any(noticed[guard.name].startswith(test) for test in guard.tests), guard.name
 
 
+def test_the_threat_model_names_guards_and_tests_that_exist() -> None:
+    """Ours: each promise of docs/security/threat-model.md can be pointed at."""
+    page = (PAGE.parent / "threat-model.md").read_text()
+    rows = re.findall(r"^\| .+ \| .+ \| (.+) \| `(tests/\S+)` \|$", page, re.MULTILINE)
+    named = {name for guards, _ in rows for name in re.findall(r"`([a-z0-9-]+)`", guards)}
+
+    assert len(rows) > 40
+    assert named - {guard.name for guard in GUARDS} == set()
+    assert [test for _, test in rows if not (ROOT / test).exists()] == []
+
+
 def test_a_guard_that_nothing_notices_is_shown() -> None:
     """Ours: the page hides no failure."""
     assert "**nothing**" in render([Outcome(GUARDS[0], None)])
