@@ -429,7 +429,7 @@ async def _tenant(gateway: RunningGateway, slug: str, upstream: str) -> Storming
         id=TenantId(found["id"]),
         key=key,
         key_id=f"key_{key.split('_')[2]}",
-        admin_key=await gateway.create_key(slug, "admin"),
+        admin_key=await gateway.create_key(slug, "admin", "mcp"),
         session=opened.headers["mcp-session-id"],
     )
 
