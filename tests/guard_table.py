@@ -2030,7 +2030,7 @@ ANSWERS_SHOWN = (
         "gateway/handlers/redaction.py",
         "text = self._in_utf8(body, kind, parameters) if is_read else None",
         "text = None",
-        (f"{CREDENTIALS_IN_ANSWERS}::test_secrets_of_other_scripts_are_found",),
+        (f"{CREDENTIALS_IN_ANSWERS}::test_secrets_are_found_in_the_charset_of_the_text",),
     ),
     Guard(
         "redaction-of-base64",

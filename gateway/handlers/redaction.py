@@ -66,7 +66,9 @@ class Redactor:
         self._is_ascii = forms.is_ascii
         self._escapes = ASCII_ESCAPES if forms.is_ascii else ALL_ESCAPES
         lengths = [len(form) for form in (*self._squeezed, *self._exact)]
-        longest, self._shortest = max(lengths, default=0), min(lengths, default=0)
+        longest, shortest = max(lengths, default=0), min(lengths, default=0)
+        # A charset may need one byte where UTF-8, in which the forms are, needs four.
+        self._shortest = shortest if forms.is_ascii else shortest // 4
         self._overlap = min(_GROWTH * longest, _MOST_OVERLAP)
 
     def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:

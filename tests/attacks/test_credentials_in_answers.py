@@ -194,6 +194,18 @@ def test_secrets_of_other_scripts_are_found(secret: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("secret", "charset"),
+    [("pässwörd-geheim", "iso-8859-1"), ("ключ-от-двери", "koi8-r"), ("日本語のパスワード", "shift_jis")],
+)
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_secrets_are_found_in_the_charset_of_the_text(kind: str, secret: str, charset: str) -> None:
+    """Ours: the bytes of a charset are no form of the secret; its text is (ISO-4)."""
+    found = _redacted(secret, f"{kind}; charset={charset}", f"is {secret}.".encode(charset))
+
+    assert found == b"is ***."
+
+
+@pytest.mark.parametrize(
     "piece", [b"&", b"%", b"\\u", b"%41", b"%41x", b"&#65;", b"&amp;", b"\\", b"&#0", b"\0", b"%25", b"25"]
 )
 def test_a_body_of_escapes_is_compared_in_bounded_work(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
