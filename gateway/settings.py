@@ -197,7 +197,7 @@ class Settings(BaseSettings):
 
     @property
     def admin_address(self) -> str:
-        """Where the admin API listens if it has a listener of its own."""
+        """Address of the admin API's own listener, if it has one."""
         return self.admin_host or "127.0.0.1"
 
     @property

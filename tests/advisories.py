@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def probe(lock: Path) -> str | None:
-    """Why the service cannot be asked; one package tells, so that nobody asks for all in vain."""
+    """Reason why the service cannot be used, found with one package before all are sent."""
     pins = lock.read_text().split("\n")
     end = next(place for place, line in enumerate(pins) if place and line and not line.startswith(" "))
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ def read_pins(path: Path = PINS) -> Mapping[str, str]:
 
 
 def complaints(pins: Mapping[str, str], ask: Ask | None) -> Iterator[str]:
-    """What is wrong with the pins; `ask` returns the digest that a registry has for a tag now."""
+    """Faults of the pins; `ask` returns the current digest of a tag at its registry."""
     for name, pin in pins.items():
         tag, _, digest = pin.partition("@")
         if not _PINNED.fullmatch(pin):

@@ -73,7 +73,7 @@ class ChainShown(Shown):
 
 
 class AnchorShown(Shown):
-    """Where the trail begins, and which of its signatures is the newest."""
+    """The beginning of the trail and its newest signature."""
 
     state: Annotated[
         AnchorState,

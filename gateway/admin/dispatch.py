@@ -32,7 +32,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What every request passes before it is read: the credential, then the limits."""
+    """Checks before a request is read: the credential, then the limits."""
 
     credentials: Credentials
     limits: AdminLimits

@@ -133,7 +133,7 @@ class Route(Protocol):
 
     @property
     def work(self) -> Work:
-        """What it costs the replica beside reading and writing rows."""
+        """Its cost for the replica beside reading and writing rows."""
         ...
 
     @property

@@ -23,14 +23,14 @@ BYTES_PER_TOKEN = 4096
 """A body counts as one more request for each of these: checking a tool takes about 0.3 ms a KiB."""
 _LONGEST_COST_S = 2.0
 _TENANT, _ADDRESS = 2, 10
-"""How many keys' rates a tenant and an address have."""
+"""Rates of a tenant and of an address, in multiples of a key's."""
 _OPEN_KEY, _OPEN_TENANT, _OPEN_ADDRESS = 64, 96, 256
 _OPERATOR = "operator"
 _RETRY_S = 1.0
 
 
 class Work(StrEnum):
-    """What a request costs the replica beside reading and writing rows."""
+    """Cost of a request for the replica beside reading and writing rows."""
 
     LIGHT = "light"
     CHECK = "check"
@@ -126,7 +126,7 @@ def _take(buckets: TokenBuckets, name: str, cost: float, what: str) -> None:
 
 
 def _places(caller: Caller, address: str) -> list[tuple[str, int, str]]:
-    """What an open request is counted under, how many may be open there, and what that is."""
+    """The counters of an open request: name, limit, and its name in messages."""
     if not isinstance(caller, Principal):
         return [(_OPERATOR, _OPEN_KEY, "key")]
     return [

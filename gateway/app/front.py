@@ -82,7 +82,7 @@ class _Routed(Starlette):
 
 
 def build_surroundings(settings: Settings, metrics: Metrics, readiness: Readiness) -> Surroundings:
-    """What the edges of all listeners share."""
+    """Parts that the edges of all listeners share."""
     proxies = Proxies(settings.trusted_proxies)
     return Surroundings(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
 

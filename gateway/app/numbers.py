@@ -39,7 +39,7 @@ class Pool(Protocol):
 
     @property
     def busy(self) -> int:
-        """What is held or waits now."""
+        """Places that are held, or entries that wait, now."""
         ...
 
 

@@ -30,7 +30,7 @@ class Running:
 
     url: str
     admin_url: str
-    """Where the admin API is: `url`, unless it has a listener of its own."""
+    """URL of the admin API: `url`, unless it has a listener of its own."""
     operator_key: str
     operator_key_is_new: bool
     data_dir: Path

@@ -120,7 +120,7 @@ class Bus:
 
     @property
     def accepts_unsealed(self) -> bool:
-        """Whether state without a MAC may be from a replica of the release before, which sealed less."""
+        """True while state without a MAC may come from a replica of the previous release, which sealed less."""
         return time.time() < self._unsealed_until
 
     def accept_unsealed(self, until: float) -> None:

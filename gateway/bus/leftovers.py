@@ -1,6 +1,6 @@
 """Where whole results wait whose tool result was cut: in Redis for ten minutes, each readable by its caller alone.
 
-The key of a result holds its tenant and its subject, so that the link of anybody else leads nowhere. A MAC over key,
+The key of a result holds its tenant and its subject, so that the link of another subject leads nowhere. A MAC over key,
 type and body shows that a replica kept it there. What one tenant keeps is bounded: the oldest goes first.
 """
 

@@ -50,7 +50,7 @@ class PlaceSeal:
         return _digest_parts(self._fresh[0].copy(), (place.encode(), *parts))
 
     def holds(self, place: str, *parts: bytes, mac: bytes | None) -> bool:
-        """Whether that is the MAC of these parts in this place.
+        """True for the MAC of these parts in this place.
 
         Without a MAC they are believed only while replicas of the release before, which made none, may be running.
         """

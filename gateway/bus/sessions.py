@@ -118,7 +118,7 @@ def share_of(cap: int) -> int:
 
 
 def is_session_id(name: bytes) -> bool:
-    """Whether a name that Redis gave has the form of a session's id, so that it cannot reach into another place."""
+    """True for a name of the form of a session id; no other name from Redis may become part of a key."""
     return _ID.fullmatch(name.decode("utf-8", "replace")) is not None
 
 

@@ -1,6 +1,6 @@
 """Dear validations: checks that would hold up the event loop, made in child processes that can be killed.
 
-Few run at once. A tenant holds at most a quarter of the places, waits in a bounded line for its next one, and is told
+Few run at once. A tenant holds at most a quarter of the places, waits in a bounded queue for its next one, and is asked
 to retry when that line is full. A check that takes more memory or time than it may is refused like one that is too
 dear from the start.
 """
@@ -35,7 +35,7 @@ _ADVICE = "send less in one call, or have the tool's schema simplified"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLimits:
-    """What one check may take."""
+    """Limits of one check."""
 
     cpu_s: int = 2
     wall_s: float = 10.0

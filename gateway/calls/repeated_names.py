@@ -15,7 +15,7 @@ _OTHER_QUOTES = (b"u0022", b"u003a", b"u003A")
 
 
 def has_repeated_names(compact: bytes) -> bool:
-    """Whether some object of this valid, compact JSON has two members of one name."""
+    """True if some object of this valid, compact JSON has two members of one name."""
     count = compact.count(_MEMBER)
     if count <= 1:
         return False

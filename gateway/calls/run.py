@@ -166,7 +166,7 @@ class Calls:
         return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
-        """What is wrong with settled arguments, for a face that shows more of it than a call does.
+        """Violations of settled arguments, for a face that shows more of them than a call does.
 
         Raises:
             LimitExceeded, Unavailable: they cannot be checked now.

@@ -58,7 +58,7 @@ class Catalog:
     verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
     """Who may verify an audit trail, which takes long when the trail is."""
     heads: OutsideHeads | None = None
-    """Where heads of audit trails are kept outside the database."""
+    """Stores of audit heads outside the database."""
     code: CodeCatalog | None = None
     """What code adds to tenants' catalogs."""
     ceilings: Limits = DEFAULT_CEILINGS

@@ -63,7 +63,7 @@ class Doctor:
         ]
 
     async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
-        """How many tenants there are, counted up to two; None when the database cannot say."""
+        """Number of tenants, counted up to two; None when the database is away."""
         if facts is None or facts.missing or not self._installation.egress_allow:
             return None
         try:

@@ -245,7 +245,7 @@ def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive 
 
 
 def _detail(primitive: Primitive) -> dict[str, object]:
-    """What the audit entry says, with both levels: never the handler, whose texts are the tenant's own business."""
+    """Detail of the audit entry, with both levels; never the handler, whose texts are the tenant's own."""
     override = None if primitive.override is None else primitive.override.value
     detail: dict[str, object] = {
         "id": primitive.id,

@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 COMMAND = (sys.executable, "-I", "-m", "gateway.openapi.worker")
 
 AT_ONCE = 2
-"""How many documents one replica reads at once."""
+"""Documents that one replica reads at once."""
 
 _WAITING = 16
 _PATIENCE_S = 90.0

@@ -74,7 +74,7 @@ def _announce(running: Running, *, as_json: bool) -> None:
 
 
 def _tell_admin_url(running: Running) -> str:
-    """The URL of the admin API where it differs; nothing else tells admin commands from those that speak MCP."""
+    """URL of the admin API where it differs from MCP's; admin commands need it as `GATEWAY_URL`."""
     return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
 
 

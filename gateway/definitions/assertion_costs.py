@@ -1,4 +1,4 @@
-"""What each keyword of JSON Schema costs by itself: units of work, and values that its violations copy.
+"""Costs of single JSON Schema keywords: units of work, and values that their violations copy.
 
 Measured with jsonschema-rs 0.60 on one core; the dear ones are numbers that are compared exactly, values that are
 compared part by part, and patterns. `docs/decisions/0018` has the table.
@@ -76,7 +76,7 @@ _QUICK = frozenset({"string", "boolean", "null"})
 
 
 def load_of(schema: Object) -> Load:
-    """What a schema's own keywords cost at the value that it applies to."""
+    """Cost of a schema's own keywords at the value that it applies to."""
     load = _VISIT
     for keyword, value in schema.items():
         known = _PLAIN.get(keyword)
@@ -92,7 +92,7 @@ def load_of(schema: Object) -> Load:
 
 
 def loads_of_parts(schema: Object) -> Load:
-    """What a schema's own keywords cost at each part, besides the schemas that they apply to it."""
+    """Cost of a schema's own keywords at each part, without the schemas that they apply to it."""
     units = sum(cost for keyword, cost in _EVERY_PART.items() if keyword in schema)
     units += _PATTERN * len(as_object(schema.get("patternProperties")) or ())
     if schema.get("uniqueItems") is True:
@@ -140,7 +140,7 @@ def _any_of(values: Sequence[object]) -> Load:
 
 
 def _parts(value: object) -> int:
-    """How many values there are in a value, itself and its names included."""
+    """Number of values in a value, itself and its names included."""
     count = 0
     left: list[object] = [value]
     while left:

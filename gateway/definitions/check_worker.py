@@ -18,11 +18,11 @@ LENGTH_BYTES = 4
 OUT_OF_MEMORY = 3
 
 _COURTESY = 10
-"""How far the process stands back behind the replica that started it."""
+"""Niceness of the process, below the replica that started it."""
 
 
 class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process may take, and how the rest of its input is divided."""
+    """Limits of the process, and the division of the rest of its input."""
 
     memory_bytes: int
     cpu_s: int
@@ -42,7 +42,7 @@ _decode_task = msgspec.json.Decoder(CheckTask).decode
 
 
 def main() -> None:
-    """Answer one task; a lack of memory is told by the exit status."""
+    """Run one task; the exit status reports a lack of memory."""
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except MemoryError:

@@ -34,7 +34,7 @@ LARGEST_TOLD = 16 * 1024
 
 MOST_CONTAINERS_READ = 50_000
 MOST_VALUES_READ = 200_000
-"""What JSON is made Python values of on the event loop; 20 ms."""
+"""Largest JSON that is decoded on the event loop; 20 ms."""
 
 _MOST_SCHEMAS = 20_000
 _MOST_MEASURED = 2_000
@@ -48,7 +48,7 @@ class Compiled(Protocol):
     """A schema as `jsonschema-rs` compiles it."""
 
     def is_valid(self, instance: object) -> bool:
-        """Whether the instance conforms."""
+        """True if the instance conforms."""
         ...
 
     def iter_errors(self, instance: object) -> Any:
@@ -67,7 +67,7 @@ class Costly:
 
     @property
     def refusal(self) -> Fault | None:
-        """Why nothing is tried at all; None when a child process may try."""
+        """The refusal of a check beyond every bound; None when a child process may run it."""
         if self.units <= IN_CHILD:
             return None
         return Fault(pointer="", reason=_UNCHECKED.format(units=min(self.units, ENDLESS), most=IN_CHILD))
@@ -125,7 +125,7 @@ class Validator:
         return tell_roughly(_read(self._text, self._member), instance, is_told_whole=self._is_small)
 
     def _is_small(self, part: object) -> bool:
-        """Whether the violations of one argument can be collected; no part of a schema takes more than all of it."""
+        """True if the violations of one argument can be collected; a part of a schema costs no more than all of it."""
         return self._is_told_whole(part, msgspec.json.encode(part))
 
     def _is_told_whole(self, instance: object, raw: bytes) -> bool:
@@ -154,7 +154,7 @@ def find_faults(validator: Validator, arguments: Mapping[str, object]) -> tuple[
 
 
 def depth_of(value: object) -> int:
-    """How many lists and objects lie in each other, level by level, without recursion."""
+    """Nesting depth of lists and objects, counted level by level, without recursion."""
     depth = 0
     level: list[object] = [value] if isinstance(value, dict | list | tuple) else []
     while level:

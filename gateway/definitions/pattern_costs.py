@@ -1,4 +1,4 @@
-"""What matching a pattern costs per byte of text, at most, read from the pattern alone.
+"""Upper bound of the cost of matching a pattern, per byte of text, derived from the pattern alone.
 
 `regex` builds states as it meets them and keeps a bounded number; a pattern with few characters and repetitions has few
 states. Others can make it follow all of them at once: about 10 ns for each of them and each byte.
@@ -29,7 +29,7 @@ def cost_of_pattern(pattern: str) -> int:
 
 
 def count_states(pattern: str) -> int:
-    """How many places in the pattern a match can be at, counted repetitions written out; no more than a million."""
+    """Number of states of the pattern, counted repetitions written out; at most a million."""
     open_groups: list[int] = []
     states = last = 0
     for token in _TOKEN.finditer(pattern):

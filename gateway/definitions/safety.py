@@ -84,7 +84,7 @@ def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
 
 
 def _override(spec: HttpSpec) -> str | None:
-    """What the request puts into the field from which frameworks take the method, as it is declared."""
+    """Declared value of the field from which frameworks take the method."""
     body: object = None if spec.body is None else spec.body.source
     members = as_object(body)
     if members is not None and METHOD_FIELD in members:

@@ -22,7 +22,7 @@ ENDLESS = 10**15
 _UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _OF_LISTS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
 _MEMBERS, _ELEMENTS = object(), object()
-"""How every member of an object, and every element of a list, are named beside single ones."""
+"""Names for every member of an object and every element of a list, beside single ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Work:
 
     load: Load
     growth: int = 1
-    """How often a part is looked at for each time that what holds it is looked at; 1 where nothing multiplies."""
+    """Visits of a part for each visit of its container; 1 where nothing multiplies."""
     telling_growth: int = 1
     """The same while violations are collected, which remembers nothing."""
 
@@ -41,7 +41,7 @@ class Work:
         return once if self.growth == 1 else min(ENDLESS, once * self.growth**depth)
 
     def copies(self, *, values: int, depth: int) -> int:
-        """How many values all violations together hold copies of, at most: each has one of what it is about."""
+        """Upper bound of the values that all violations together copy: each copies its own instance."""
         once = values * (self.load.telling_container * depth + self.load.telling_plain)
         return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
 
@@ -56,7 +56,7 @@ def work_of(tree: SchemaTree) -> Work:
 
 
 class _Expansion:
-    """What checking one value leads to: work on the value, on each part, on named parts, and back into the cycle."""
+    """Work of checking one value: on the value, on each part, on named parts, and back into the cycle."""
 
     __slots__ = ("back", "every", "here", "parts")
 
@@ -83,7 +83,7 @@ class _Expansion:
         return self.here | (self.every + part)
 
     def ways_back(self) -> int:
-        """How often one part can be looked at again by the cycle that this schema is in."""
+        """Visits of one part by the cycle that this schema is in."""
         named = [times for part, times in self.back.items() if isinstance(part, str)]
         placed = [times for part, times in self.back.items() if isinstance(part, int)]
         of_object = self.back.get(_MEMBERS, 0) + max(named, default=0)

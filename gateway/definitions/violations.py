@@ -1,4 +1,4 @@
-"""What a refused value is told: every violation where that is cheap, else the arguments that are missing or wrong."""
+"""Violations of a refused value: all of them where that is cheap, else the missing and wrong arguments."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ MOST_FAULTS = 10
 _WHOLE = "urn:gateway:schema"
 _MOST_TRIED = 20
 _PATIENCE_S = 0.01
-"""Compiling the schema of one argument may take milliseconds; whatever was found by then is told."""
+"""Compiling the schema of one argument may take milliseconds; what was found by then is returned."""
 _UNEXPLAINED = "does not match its schema; it is too large or too intricate to say where"
 
 

@@ -121,7 +121,7 @@ class Chain:
 
 
 class AnchorKind(StrEnum):
-    """How the anchor of a trail came to be."""
+    """Origin of the anchor of a trail."""
 
     CREATED = "created"
     """Together with the tenant."""
@@ -132,7 +132,7 @@ class AnchorKind(StrEnum):
 
 
 class AnchorState(StrEnum):
-    """What verification found in the place of a trail's anchor."""
+    """State of a trail's anchor, as verification found it."""
 
     CREATED = "created"
     ADOPTED = "adopted"
@@ -153,12 +153,12 @@ class Anchor:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the trail begins where it should."""
+        """True if the trail begins at its anchor."""
         return self.state in {AnchorState.CREATED, AnchorState.ADOPTED, AnchorState.PENDING}
 
 
 class HeadsState(StrEnum):
-    """What the comparison with one store of heads outside the database showed."""
+    """Result of the comparison with one store of heads outside the database."""
 
     MATCHED = "matched"
     EMPTY = "empty"
@@ -184,7 +184,7 @@ class HeadsCompared:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the store knows of something that the database does not have."""
+        """True if the store has a head that the database lacks."""
         return self.state in {HeadsState.MISSING, HeadsState.CHANGED}
 
 
@@ -198,6 +198,6 @@ class Trail:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was changed, put in or taken out, as far as the database and the stores show."""
+        """True if database and stores show no change, insertion or deletion."""
         chains_hold = all(chain.is_whole for chain in self.chains)
         return chains_hold and self.anchor.is_whole and not any(store.is_contradicted for store in self.stores)

@@ -48,6 +48,6 @@ METHOD_FIELD = "_method"
 
 
 def is_private(name: str) -> bool:
-    """Whether only the gateway may fill a header of this name; `_` counts as `-`, as CGI and WSGI have it."""
+    """True for a header that only the gateway may fill; `_` counts as `-`, as in CGI and WSGI."""
     lower = name.lower().replace("_", "-")
     return lower in PRIVATE or lower in OVERRIDES or lower.startswith(PRIVATE_PREFIXES)

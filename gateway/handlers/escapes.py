@@ -11,7 +11,7 @@ from html.entities import html5
 from itertools import compress
 
 ROUNDS = 6
-"""How many encodings inside each other are undone."""
+"""Nested encodings that are undone."""
 
 DROPPED = b" \t\r\n\v\f\0+=\\"
 """Bytes that comparisons ignore: blanks and `+` stand for each other in forms, line breaks divide base64 and `=` ends
@@ -133,7 +133,7 @@ class TracedText:
         return cls(source, range(len(source)), range(1, len(source) + 1))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where in the source these bytes stand, with all of the escapes that they are part of."""
+        """Span of these bytes in the source, extended to whole escapes."""
         return self._starts[start], self._ends[end - 1]
 
     def decoded(self, escapes: Escapes) -> "TracedText":

@@ -31,7 +31,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """What it is named, or else its request on one line."""
+        """Its name, or else its request on one line."""
         return self.named or ("" if self.request is None else f"{self.request.method} {self.request.url}")
 
 

@@ -80,7 +80,7 @@ class Redactor:
         return self._with_body(answer) if len(answer.body) >= self._shortest else answer
 
     def finds(self, text: bytes) -> bool:
-        """Whether one of the credentials can be read in the text."""
+        """True if one of the credentials can be read in the text."""
         if len(text) <= _WINDOW:
             return self._is_in(text)
         return any(self._is_in(window) for _, window in self._windows(text))
@@ -178,7 +178,7 @@ class Redactor:
         return False
 
     def _is_read(self, text: bytes) -> bool:
-        """Whether one of the forms stands there, escapes as they are."""
+        """True if the text contains one of the forms, escapes as they are."""
         squeezed = squeeze(text)
         for form in self._squeezed:  # a generator would cost as much as the search
             if form in squeezed:
@@ -186,7 +186,7 @@ class Redactor:
         return bool(self._exact) and any(form in text for form in self._exact)
 
     def _spans(self, text: bytes) -> list[Span]:
-        """Where the credentials stand in the text, in order, none inside or beside another."""
+        """Spans of the credentials in the text, in order, neither nested nor adjacent."""
         found = sorted(
             (place + start, place + end)
             for place, window in self._windows(text)

@@ -22,7 +22,7 @@ _EDGES = ((0, 0), (1, 2), (2, 3))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forms:
-    """What to look for: `plain` and `base64` in squeezed text; `exact` in others, where squeezing leaves too little."""
+    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` where squeezing leaves too little."""
 
     plain: tuple[bytes, ...]
     base64: tuple[bytes, ...]
@@ -80,7 +80,7 @@ def _written(value: str, raw: bytes) -> Iterator[bytes]:
 
 
 def _b64_contents(value: str, raw: bytes) -> set[bytes]:
-    """What base64 may have been made of: the secret, as URLs and JSON have it, in UTF-16 of either byte order."""
+    """Sources of base64: the secret, its URL and JSON spellings, and UTF-16 in both byte orders."""
     quoted = quote(raw, safe="")
     return {
         raw,
@@ -93,7 +93,7 @@ def _b64_contents(value: str, raw: bytes) -> set[bytes]:
 
 
 def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
-    """What base64 in both alphabets always has of these bytes, wherever in the encoded text they stand."""
+    """The base64 of these bytes in both alphabets, at each of the three offsets."""
     for before, cut in _EDGES[:offsets]:
         whole = (before + len(raw)) * 8 // 6
         encoded = b64encode(b"\0" * before + raw)[cut:whole]

@@ -1,4 +1,4 @@
-"""Where plain functions of operators' code run: in threads, as many at a time as there are places for each tenant.
+"""Threads for plain functions of operators' code, with a share of the places for each tenant.
 
 A thread cannot be stopped. When a call is given up its function goes on in the thread and keeps its place until it
 returns, so functions that hang can use up the places but nothing else; the threads do not keep the gateway from ending.
@@ -31,7 +31,7 @@ class Threads:
         return self.places.busy
 
     async def run(self, tenant: str, function: Callable[[], _T]) -> _T:
-        """What the function returns or raises, once there was a place for it.
+        """Run the function in a thread when a place is free; return or raise what it does.
 
         Raises:
             LimitExceeded: there was none in time for this tenant.

@@ -98,7 +98,7 @@ class Credentials:
 
     @property
     def remembered(self) -> int:
-        """How many credentials are remembered."""
+        """Number of remembered credentials."""
         return len(self._known)
 
     async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
@@ -127,7 +127,7 @@ class Credentials:
             raise
 
     def is_operator(self, authorization: str | None) -> bool:
-        """Whether the header holds the operator's key; nothing is looked up."""
+        """True if the header holds the operator's key; nothing is looked up."""
         token = _token_of(authorization)
         return token is not None and self._is_operator_key(token)
 

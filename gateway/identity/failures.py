@@ -25,7 +25,7 @@ DEFAULT_RATE = 20.0
 INTERVAL_S = 1.0
 """So long a flood waits for its answers, and a valid key that comes from its address for the first time."""
 _BURST_S = 20
-"""How many seconds' worth of failures may come at once."""
+"""Burst of failures, in seconds of the rate."""
 _SUSPECT = 0.05
 """The part of a burst after which an address is checked in batches: single lookups are what costs its neighbours."""
 _ALL = 3
@@ -53,12 +53,12 @@ class FailureLimit:
         self._lines = TokenBuckets(rate=1.0, burst=10.0)
 
     def is_suspect(self, address: str) -> bool:
-        """Whether credentials from this address are checked in batches."""
+        """True if credentials from this address are checked in batches."""
         buckets = self._each
         return buckets.wait_for(address, buckets.burst * (1 - _SUSPECT)) > 0 or self._all.wait_for("") > 0
 
     def is_exceeded(self, address: str) -> bool:
-        """Whether a failure from this address is answered with the limit."""
+        """True if a failure from this address exceeds the limit."""
         return self._each.wait_for(address) > 0
 
     def count(self, address: str) -> None:

@@ -1,4 +1,4 @@
-"""How many requests each key and each tenant has open at this replica, so that none takes all the connections.
+"""Open requests of each key and tenant at this replica, bounded so that none takes all connections.
 
 Calls and streams have caps of their own, over all replicas. What is counted here is everything, also a body that
 trickles in and an answer that nobody reads: what the key's calls and streams may come to, and some more. All keys of a
@@ -18,7 +18,7 @@ SPARE: Final = 50
 """How many requests a key may have open beside its calls and streams."""
 
 OPEN: Final = 8192
-"""How many requests a replica has open."""
+"""Open requests of a replica."""
 
 _RETRY_S = 1.0
 

@@ -39,7 +39,7 @@ class Pacing:
         self._next: dict[TenantId, float] = {}
         self._lag = 0.0
         self.waited = 0
-        """How many requests had to wait."""
+        """Number of requests that had to wait."""
 
     def __len__(self) -> int:
         """The number of tenants whose schedule is kept."""

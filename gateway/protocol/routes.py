@@ -92,7 +92,7 @@ class Face:
 
     @property
     def paced(self) -> int:
-        """How many requests waited because of their tenant's pace."""
+        """Number of requests that waited because of their tenant's pace."""
         return self._endpoint.pacing.waited
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What a child process does to itself first: no inherited files, bounded memory and CPU time, no core dump."""
+"""Limits that a child process sets for itself first: no inherited files, memory, CPU time, no core dump."""
 
 import contextlib
 import gc

@@ -54,7 +54,7 @@ class StoredAnchor(NamedTuple):
     mac: bytes
 
     def is_sealed_by(self, keys: Sequence[bytes]) -> bool:
-        """Whether one of these keys sealed it."""
+        """True if one of these keys sealed it."""
         return any(hmac.compare_digest(seal_anchor(key, self.row), self.mac) for key in keys)
 
 
@@ -75,7 +75,7 @@ def seal_anchor(key: bytes, row: AnchorRow) -> bytes:
 
 
 def refer_to(trail: TrailHead) -> bytes:
-    """What the entry of a change keeps of the anchor at its time."""
+    """Reference to the current anchor, kept in the entry of a change."""
     number = max(trail.number, 0)  # the row may have been edited
     return number.to_bytes(_NUMBER_BYTES, "big") + trail.head[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0")
 
@@ -106,7 +106,7 @@ async def save(tenant: TenantId, db: AsyncSession, trail: TrailHead, *, key: byt
 
 
 async def find(tenant: TenantId, db: AsyncSession, *, is_locked: bool = False) -> StoredAnchor | None:
-    """The anchor; with `is_locked` nobody else signs for the tenant until the transaction ends."""
+    """The anchor; `is_locked` keeps other signers of the tenant out until the transaction ends."""
     if is_locked:
         await db.execute(_LOCK, {"tenant": tenant})
     row = (await db.execute(select(audit_anchors).where(audit_anchors.c.tenant_id == tenant))).mappings().one_or_none()
@@ -114,7 +114,7 @@ async def find(tenant: TenantId, db: AsyncSession, *, is_locked: bool = False) -
 
 
 async def has_signature(tenant: TenantId, db: AsyncSession, trail: TrailHead) -> bool:
-    """Whether the chain of signatures has this one."""
+    """True if the chain of signatures contains this one."""
     columns = audit_heads.c
     named = (columns.tenant_id == tenant, columns.signer == TRAIL, columns.number == trail.number)
     mac = (await db.execute(select(columns.mac).where(*named))).scalar_one_or_none()
@@ -129,7 +129,7 @@ async def last_number(tenant: TenantId, db: AsyncSession) -> int:
 
 
 async def references(tenant: TenantId, db: AsyncSession) -> References:
-    """Which signatures the entries of changes name, and up to which entry that is known."""
+    """Signatures that entries of changes reference, and the last entry that was read for it."""
     columns = audit_entries.c
     found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))
     row = (await db.execute(found.where(columns.tenant_id == tenant, columns.writer == CATALOG))).one()

@@ -50,7 +50,7 @@ class Link(NamedTuple):
     row: AuditRow
     mac: bytes
     is_contradicted: bool = False
-    """Whether a signature names another MAC for an entry of this number."""
+    """True if a signature names another MAC for an entry of this number."""
 
 
 _encoder = msgspec.msgpack.Encoder()

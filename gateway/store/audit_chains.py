@@ -46,7 +46,7 @@ class Chains:
         return [list(column) for column in zip(*rows, strict=True)]
 
     def end_of(self, tenant: str) -> End:
-        """How far the tenant's chain has come, once what `columns` made is stored."""
+        """Last entry of the tenant's chain, once the result of `columns` is stored."""
         return End(self.writer, *self._ends.get(tenant, (0, START)))
 
     def next_id(self, at_us: int) -> str:

@@ -140,7 +140,7 @@ class TrailCheck:
                 self._follow_reference(one)
 
     def anchor(self, found: StoredAnchor | None) -> Anchor:
-        """What stands in the anchor's place; to be asked for when all entries were followed, before `chains`."""
+        """State of the anchor; call it after all entries were followed and before `chains`."""
         if found is None:
             return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
         row = found.row

@@ -37,12 +37,12 @@ class HeadStore(Protocol):
 
     @property
     def name(self) -> str:
-        """What results and logs call it."""
+        """Its name in results and logs."""
         ...
 
     @property
     def is_memory(self) -> bool:
-        """Whether a signer that starts may go on from what is kept here."""
+        """True if a starting signer may continue from the head that is kept here."""
         ...
 
     async def put(self, heads: Mapping[TenantId, bytes]) -> None:
@@ -50,12 +50,12 @@ class HeadStore(Protocol):
         ...
 
     async def get(self, tenant: TenantId) -> Sequence[bytes]:
-        """What is kept of the tenant; raises GatewayError or OSError."""
+        """The kept heads of the tenant; raises GatewayError or OSError."""
         ...
 
 
 class Found(NamedTuple):
-    """What one store has of a tenant."""
+    """The heads of one tenant in one store."""
 
     store: str
     heads: Sequence[TrailHead] = ()
@@ -125,7 +125,7 @@ class OutsideHeads:
                 tasks.start_soon(self._deliver_to, store)
 
     async def recall(self, tenant: TenantId) -> TrailHead | None:
-        """The newest head that the signers before this one have left, where a store can tell soon."""
+        """Newest head of earlier signers, from the stores that answer in time."""
         newest: TrailHead | None = None
         for store in self._stores:
             if store.is_memory:
@@ -135,7 +135,7 @@ class OutsideHeads:
         return newest
 
     async def read(self, tenant: TenantId) -> Sequence[Found]:
-        """What every store has of the tenant."""
+        """The heads of the tenant in every store."""
         found: dict[str, Found] = {}
 
         async def read_one(store: HeadStore) -> None:

@@ -32,7 +32,7 @@ _CLOSE_S = 3.0
 _AT_ONCE = 1000
 _MOST_TENANTS = 10_000
 _MARK = End(CATALOG, 0, START)
-"""What a signature names that only shows that the one before it is gone."""
+"""Placeholder end of a signature that only records a missing predecessor."""
 
 
 class AuditSigner:
@@ -156,7 +156,7 @@ class AuditSigner:
         return TrailHead(max(known.number, last), known.head), True
 
     async def _find_ends(self, tenant: TenantId, db: Db, ends: Ends, *, is_first: bool) -> Sequence[End]:
-        """What is not signed yet; ends that this replica knows by itself are not looked up."""
+        """Ends that are not signed yet; those that this replica has in memory are not looked up."""
         if is_first:
             found = await audit_heads.unsigned(tenant, db, signer=TRAIL)
         else:

@@ -63,7 +63,7 @@ async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: 
 
 
 async def count(tenant: TenantId, db: AsyncSession) -> int:
-    """How many keys the tenant has, however they ended."""
+    """Number of keys of the tenant, expired and revoked ones included."""
     rows = await db.execute(select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant))
     return int(rows.scalar_one())
 

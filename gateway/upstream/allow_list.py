@@ -68,5 +68,5 @@ def read_stored(texts: Iterable[str]) -> AllowList:
 
 
 def _looks_numeric(host: str) -> bool:
-    """Whether a resolver could read this as a number: 127.1, 0x7f000001, 2130706433."""
+    """True if a resolver could read this as a number: 127.1, 0x7f000001, 2130706433."""
     return re.fullmatch(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+)", host.rstrip(".").rpartition(".")[2]) is not None

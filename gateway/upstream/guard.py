@@ -65,7 +65,7 @@ class Guard:
         return tuple(addresses)
 
     def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
-        """Whether this literal address and port are public, or on the list for all tenants or on the tenant's."""
+        """True if this literal address and port are public, or on the global list or the tenant's."""
         parsed = read_address(address)
         if parsed is None:
             return False

@@ -56,7 +56,7 @@ class EndpointHeads:
         """The heads that the endpoint has of the tenant.
 
         Raises:
-            UpstreamError: the endpoint does not tell.
+            UpstreamError: the endpoint did not return heads.
         """
         url = str(self._url.update_query(tenant=str(tenant)))
         request = UpstreamRequest(

@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it can serve a request and the kernel holds no byte and no end of stream from the other side.
+        """True if it can serve a request and the kernel holds neither bytes nor an end of stream.
 
         The event loop learns of such bytes only in its next iteration; by then a request may be on its way, and they
         would pass for its response.
@@ -289,7 +289,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _is_sending(self) -> bool:
-        """Whether a part of the request has not reached the kernel yet."""
+        """True while a part of the request has not reached the kernel."""
         return self._rest is not None or bool(self._transport and self._transport.get_write_buffer_size())
 
     @property

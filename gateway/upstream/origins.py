@@ -29,7 +29,7 @@ class Origin:
 
 
 class PoolKey(NamedTuple):
-    """What two requests must have in common to use one connection (REQUIREMENTS ISO-1)."""
+    """Key of kept connections: requests with equal keys may share one (REQUIREMENTS ISO-1)."""
 
     tenant: str
     """Empty for requests of the installation itself."""

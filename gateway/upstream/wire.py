@@ -49,5 +49,5 @@ def is_sendable_header(name: str) -> bool:
 
 
 def is_argument_header(name: str) -> bool:
-    """Whether a tool argument may fill this header: not framing, identity, forwarding, override or body headers."""
+    """True if a tool argument may fill this header: not framing, identity, forwarding, override or body headers."""
     return is_sendable_header(name) and name.lower() not in DESCRIBED and not is_private(name)

@@ -1,4 +1,4 @@
-"""What Prometheus reads: `/metrics`, for holders of the metrics key or the operator's; and the check of both.
+"""`/metrics` for Prometheus, for holders of the metrics key or the operator's; and the check of both.
 
 It stands on the listener of the admin API and names tenants, so an address is not enough: behind a proxy on the same
 machine every client has a loopback address.
@@ -30,7 +30,7 @@ class MonitoringKeys:
         self._wanted = None if key is None else _digest(key)
 
     def allow(self, request: Request) -> bool:
-        """Whether the request holds one of them; nothing is looked up, so this works without a database."""
+        """True if the request holds one of them; nothing is looked up, so this works without a database."""
         return self._is_metrics_key(request) or self._credentials.is_operator(authorization_of(request.scope))
 
     async def check(self, request: Request) -> None:

@@ -73,7 +73,7 @@ def _admin(gateway: RunningGateway, key: str) -> Send:
 
 
 async def _is_served(gateway: RunningGateway, key: str) -> bool:
-    """Whether the neighbour's call is answered."""
+    """True if the neighbour's call is answered."""
     return (await gateway.rpc("third", key, "tools/call", {"name": "hello", "arguments": {}})).status_code == 200
 
 

@@ -13,7 +13,7 @@ from gateway.errors import Fault
 from tests.support.refusals import Refuser
 
 FLOOR = 16 * 2**20
-"""What any refusal may take: one explanation copies a bounded number of values, however small the body is."""
+"""Floor of memory for any refusal: one explanation copies a bounded number of values, however small the body is."""
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ async def test_an_older_state_is_found_by_each_store_alone(
 
 
 async def test_an_emptied_redis_is_no_tampering(world: TrailWorld, redis_url: str) -> None:
-    """Ours: nothing to compare is said as such, and the next signature fills Redis again (SAF-4)."""
+    """Ours: nothing to compare is reported as such, and the next signature fills Redis again (SAF-4)."""
     alone = replace(world, outside=world.outside[:1])
     with commanding(redis_url) as command:
         command("FLUSHDB")
@@ -283,7 +283,7 @@ async def test_the_gateway_writes_heads_where_its_settings_say(
     "place", ["heads.jsonl", "http://heads.example", "https://user:pass@heads.example", "https://"]
 )
 def test_heads_go_to_absolute_paths_and_https_only(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Ours: a setting that would send heads in the clear, or nobody knows where, stops the start (SAF-4)."""
+    """Ours: a setting that would send heads in the clear, or to no valid place, stops the start (SAF-4)."""
     monkeypatch.setenv("GATEWAY_AUDIT_HEADS", place)
 
     with pytest.raises(BrokenSetting, match="GATEWAY_AUDIT_HEADS"):
@@ -304,7 +304,7 @@ def test_a_head_opens_for_its_tenant_and_under_any_configured_key_only() -> None
 
 
 def _answered(endpoint: RecordingUpstream) -> bytes:
-    """What an endpoint that keeps everything answers."""
+    """Responses of an endpoint that keeps everything."""
     posted = [json.loads(one.body)["heads"] for one in endpoint.seen if one.method == "POST"]
     return json.dumps({"heads": [head for heads in posted for head in heads]}).encode()
 

@@ -30,7 +30,7 @@ _NEWER_HEADS = "delete from audit_heads where number > (select max(number) from 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is done to the tables, and which faults verification finds at once, with nothing outside to compare."""
+    """An attack on the tables, and the faults that verification finds at once, without heads outside."""
 
     name: str
     statements: tuple[str, ...]
@@ -38,7 +38,7 @@ class Attack:
 
     @property
     def inside(self) -> bool:
-        """Whether the database alone shows it."""
+        """True if the database alone shows it."""
         return bool(self.found)
 
 
@@ -163,7 +163,7 @@ ATTACKS = (
 """In the order of what the attacker has to know."""
 
 _WAYS = (("nothing outside", "call"), ("nothing outside", "change"), ("redis", "change and call"))
-"""Where else heads are kept, and what is done first after the attack."""
+"""Stores of heads outside, and the first activity after the attack."""
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ class Echo:
         )
 
     async def shown(self) -> str:
-        """What a call of the tool shows: its texts, blobs and structure, decoded from the JSON of the protocol."""
+        """The result of a call of the tool: its texts, blobs and structure, decoded from the JSON of the protocol."""
         return _shown(await self.house.call("reads"))
 
 
@@ -71,7 +71,7 @@ def _shown(value: object) -> str:
 
 
 def _reveals(shown: str, encoding: Encoding, secret: str) -> bool:
-    """Whether the secret can be read: as it stands, in its encoding, or in the JSON that a text is."""
+    """True if the secret can be read: as it stands, in its encoding, or in the JSON that a text is."""
     plain = shown.replace("\0", "")
     return any(secret in text for text in (plain, encoding.decode(plain), encoding.decode(plain.replace("\\\\", "\\"))))
 

@@ -22,7 +22,7 @@ from tests.support.replicas import until
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
-NOBODYS = "http://10.255.255.1:8443"
+UNPERMITTED = "http://10.255.255.1:8443"
 """A private upstream that no tenant may reach: it is refused before anything is dialled."""
 DENIED = "upstream.egress_denied"
 _LOOKED_S = 20
@@ -109,7 +109,7 @@ def _places(url: str) -> dict[str, Any]:
     by_path["servers"] = by_operation["get"]["servers"] = [{"url": url}]
     variables = {"where": {"default": authority}}
     by_variable["get"]["servers"] = [{"url": f"{scheme}://{{where}}/v1", "variables": variables}]
-    by_token["get"] |= {"servers": [{"url": NOBODYS}], "security": [{"oauth": []}]}
+    by_token["get"] |= {"servers": [{"url": UNPERMITTED}], "security": [{"oauth": []}]}
     flows: dict[str, Any] = {"clientCredentials": {"tokenUrl": f"{url}/token", "scopes": {}}}
     document["components"] = {"securitySchemes": {"oauth": {"type": "oauth2", "flows": flows}}}
     return document
@@ -125,7 +125,7 @@ def _imported(number: int) -> "Way":
 async def by_base_url(two: Two, slug: str, url: str) -> httpx.Response:
     """An imported operation at another base URL."""
     name = two.fresh()
-    await two.gateway.import_document(slug, many(NOBODYS, 1), name=name, prefix=f"{name}_", base_url=url)
+    await two.gateway.import_document(slug, many(UNPERMITTED, 1), name=name, prefix=f"{name}_", base_url=url)
     return await two.call(slug, f"{name}_op_0000", {})
 
 
@@ -194,7 +194,7 @@ async def by_try(two: Two, slug: str, url: str) -> httpx.Response:
 
 async def by_document(two: Two, slug: str, url: str) -> httpx.Response:
     """A document that is fetched."""
-    two.upstream.body = json.dumps(many(NOBODYS, 1)).encode()
+    two.upstream.body = json.dumps(many(UNPERMITTED, 1)).encode()
     name = two.fresh()
     body = {"name": name, "url": f"{url}/openapi.json", "prefix": f"{name}_"}
     return await two.gateway.admin.post(f"/tenants/{slug}/sources", json=body)
@@ -202,7 +202,7 @@ async def by_document(two: Two, slug: str, url: str) -> httpx.Response:
 
 async def by_dry_run(two: Two, slug: str, url: str) -> httpx.Response:
     """A document that is fetched for a look."""
-    two.upstream.body = json.dumps(many(NOBODYS, 1)).encode()
+    two.upstream.body = json.dumps(many(UNPERMITTED, 1)).encode()
     name = two.fresh()
     body = {"name": name, "url": f"{url}/openapi.json", "prefix": f"{name}_", "dry_run": True}
     return await two.gateway.admin.post(f"/tenants/{slug}/sources", json=body)
@@ -211,7 +211,7 @@ async def by_dry_run(two: Two, slug: str, url: str) -> httpx.Response:
 async def by_refresh(two: Two, slug: str, url: str) -> httpx.Response:
     """A document that is fetched for a source that is there."""
     name = await two.source(slug, url)
-    two.upstream.body = json.dumps(many(NOBODYS, 1)).encode()
+    two.upstream.body = json.dumps(many(UNPERMITTED, 1)).encode()
     body = {"url": f"{url}/openapi.json", "prefix": f"{name}_", "dry_run": True}
     return await two.gateway.admin.put(f"/tenants/{slug}/sources/{name}", json=body)
 
@@ -261,7 +261,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def _plain(answer: httpx.Response, *hidden: str) -> tuple[int, str]:
-    """What an answer tells, without ids and without the names and URLs that the caller chose."""
+    """Contents of an answer, without ids and without the names and URLs that the caller chose."""
     text = _IDS.sub("ID", answer.text)
     for each in hidden:
         text = text.replace(each, "URL")
@@ -279,7 +279,7 @@ async def test_no_way_out_leads_to_the_upstream_of_another_tenant(two: Two, name
 
     refused = _plain(await way(two, "globex", url), url)
     assert len(two.upstream.seen) == seen
-    assert refused == _plain(await way(two, "globex", NOBODYS), NOBODYS)
+    assert refused == _plain(await way(two, "globex", UNPERMITTED), UNPERMITTED)
     assert DENIED in refused[1] or "may dial" in refused[1]
 
 

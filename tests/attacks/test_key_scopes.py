@@ -1,4 +1,4 @@
-"""Who may mint which scope: for every set of scopes of the author and every scope that is asked for."""
+"""Minting of scopes, for every set of scopes of the author and every requested scope."""
 
 from collections.abc import AsyncGenerator
 from itertools import combinations

@@ -157,7 +157,7 @@ async def test_ceilings_are_versioned_and_audited(gateway: RunningGateway) -> No
 
 
 async def test_a_flood_of_requests_without_a_limit_is_paced(gateway: RunningGateway) -> None:
-    """ISO-3: lists have no limit; above the tenant's pace they wait, are all answered, and nobody else waits."""
+    """ISO-3: lists have no limit; above the tenant's pace they wait, are all answered, and no other tenant waits."""
     for slug in ("flood", "calm"):
         await gateway.create_tenant(slug)
     evil, calm = await gateway.create_key("flood"), await gateway.create_key("calm")

@@ -361,7 +361,7 @@ async def _spoil(intruder: Any, name: bytes) -> None:
 
 
 async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> None:
-    """Everything of a tenant that nobody has touched."""
+    """Everything of an untouched tenant."""
     bus, backing = stored.bus, stored.backing
     assert await stored.find(keys) is not None
     async with Buckets(bus).admit(tenant, _KEY, Limits()), backing.places.hold(tenant, _KEY, 5):

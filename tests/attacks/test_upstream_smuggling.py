@@ -35,7 +35,7 @@ METHODS = ("get", "head", "delete", "patch", "post", "put", "options")
 
 @dataclass
 class Careless:
-    """What an upstream of this kind was sent: heads that it took for requests, and what it took for notes."""
+    """An upstream that leaves bodies unread: the heads that it took for requests, and the notes."""
 
     port: int = 0
     status: int = 200
@@ -174,7 +174,7 @@ class Attacked:
         await self._send(tenant, secret, method, "/text", body)
 
     async def read(self, tenant: str, secret: str) -> dict[str, Any]:
-        """What a plain request of the other side gets."""
+        """The response to a plain request of the victim."""
         found: dict[str, Any] = json.loads(await self._send(tenant, secret, "GET", "/data", None))
         return found
 

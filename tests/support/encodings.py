@@ -16,7 +16,7 @@ NAMES = {"/": "sol", "+": "plus", "=": "equals", "&": "amp", "<": "lt", ">": "gt
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """One encoding: `decode` is the standard library's, so a text that is found by it can be read by anybody."""
+    """One encoding: `decode` is the standard library's, so every reader can decode what it finds."""
 
     name: str
     encode: Text

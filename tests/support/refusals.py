@@ -78,7 +78,7 @@ def _measure(schema: dict[str, Any], instance: object, *, examine: bool) -> Meas
 
     validator = compile_input(json.dumps({"name": "t", "inputSchema": schema}).encode())
     raw = json.dumps(instance, separators=(",", ":")).encode()
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     before = _status("VmRSS")
     found = validator.examine(instance, raw) if examine else validator.check(instance)
     peak = max(0, _status("VmHWM") - before)

@@ -30,7 +30,7 @@ SECRET = "secret-key-of-the-tests-0123456789abc"
 
 
 async def _publish(_: Event) -> None:
-    """Nobody listens."""
+    """No listener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Replica:
             await self.writer.write(_record(self.tenant, number))
 
     async def sign(self) -> None:
-        """What the signer does once a minute."""
+        """One round of the signer."""
         await self.signer.sign()
 
 
@@ -85,11 +85,11 @@ class TrailWorld:
             yield Replica(catalog, writer, signer, moved, self.tenant)
 
     async def verify(self) -> Trail:
-        """What `gateway audit verify` finds."""
+        """Result of `gateway audit verify`."""
         return await audit.verify_trail(self.tenant, make_catalog(self.store, self.upstream, self.outside))
 
     async def edit(self, *statements: str) -> None:
-        """Write as somebody who owns the database server; `{t}` stands for the condition on the tenant's rows."""
+        """Write as the owner of the database server; `{t}` stands for the condition on the tenant's rows."""
         for statement in statements:
             await execute(self.database.superuser_url, statement.replace("{t}", f"tenant_id = '{self.tenant}'"))
 

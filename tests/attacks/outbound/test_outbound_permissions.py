@@ -167,7 +167,7 @@ doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
 
 
 async def refusal(door: Door, upstream: Upstream, tenant: TenantId, url: str) -> tuple[object, ...]:
-    """What the caller learns of a request that must not arrive."""
+    """The refusal of a request that must not arrive."""
     with pytest.raises((FetchFailed, UpstreamError, httpx.InvalidURL)) as caught:
         await door(upstream, tenant, url)
     return type(caught.value), str(caught.value), getattr(caught.value, "code", None)

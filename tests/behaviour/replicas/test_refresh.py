@@ -205,7 +205,7 @@ async def _permit(acme: Acme, *entries: str) -> None:
 
 
 async def _arrives(acme: Acme, replica: Replica) -> bool:
-    """Whether a call of the tenant reaches its private upstream through this replica."""
+    """True if a call of the tenant reaches its private upstream through this replica."""
     answer = await replica.gateway.rpc(acme.slug, acme.key, "tools/call", {"name": "op_0000"})
     return "upstream.egress_denied" not in answer.text
 

@@ -78,7 +78,7 @@ async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
 async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
     command: tuple[str, ...], limits: CheckLimits | None
 ) -> None:
-    """Ours: a child process ends at its limits, and its tenant is told which they are (ISO-2)."""
+    """Ours: a child process ends at its limits, and the error names them (ISO-2)."""
     with anyio.fail_after(60):
         faults = await Checks(command=command, limits=limits).finish(ACME, _costly())
 

@@ -61,7 +61,7 @@ async def ask(connection: Connection, *, content: bytes | None = None) -> Answer
 
 
 def key(server: Loopback, tenant: str = "acme", credential: bytes = b"") -> PoolKey:
-    """What requests of a tenant to this server have in common."""
+    """Key of the connections of a tenant to this server."""
     return PoolKey(tenant, origin(server).key, credential)
 
 

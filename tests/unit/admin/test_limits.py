@@ -22,7 +22,7 @@ def _principal(tenant: str, key: str) -> Principal:
 
 
 def _admitted(limits: AdminLimits, caller: Caller, *, tries: int, address: str = HERE, size: int = 0) -> int:
-    """How many of so many requests pass."""
+    """Number of requests that are admitted."""
 
     def tried() -> Iterator[bool]:
         for _ in range(tries):

@@ -1,4 +1,4 @@
-"""What a schema costs is counted from the schema alone, and never too low."""
+"""Cost of a schema: derived from the schema alone, and never too low."""
 
 from typing import Any
 

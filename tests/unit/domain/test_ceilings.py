@@ -17,7 +17,7 @@ def test_an_unset_ceiling_is_the_default() -> None:
 
 
 def test_the_default_ceilings_are_above_the_default_limits() -> None:
-    """Ours: a tenant that nobody configured is not cut."""
+    """Ours: a tenant without a policy is not cut."""
     assert least(Limits(), DEFAULT_CEILINGS) == Limits()
 
 

@@ -12,7 +12,7 @@ from gateway.errors import LimitExceeded
 
 
 class Bench:
-    """Work that holds a place until it is told to end, and the order in which it began."""
+    """Work that holds a place until its event is set, and the order in which it began."""
 
     def __init__(self, gate: FairShare) -> None:
         self.gate = gate

@@ -1,4 +1,4 @@
-"""What `make check` says of known vulnerabilities, and of what it could not ask."""
+"""The step of `make check` for known vulnerabilities, and its `NOT RUN`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What must hold of the images of a release."""
+"""Requirements for the images of a release."""
 
 from tests.images import PINS, complaints, read_pins
 

@@ -158,7 +158,7 @@ async def test_a_batch_is_bounded_for_each_address_and_in_all() -> None:
 
 
 async def test_a_cancelled_lookup_is_made_by_the_next_caller() -> None:
-    """Ours: a client that leaves takes nobody's answer along."""
+    """Ours: a client that disconnects cancels no other client's look-up."""
     asked: list[Collection[KeyId]] = []
 
     async def find(wanted: Collection[KeyId]) -> Found:

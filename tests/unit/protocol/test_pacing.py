@@ -8,7 +8,7 @@ EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 
 
 def _begun(pacing: Pacing, limits: Limits, *, offered_per_s: float, seconds: float, open_at_once: int) -> int:
-    """How many requests begin within the time, where so many are open and each that ends is followed by another."""
+    """Number of requests that begin within the time, with a fixed number open at once."""
     begun, ready = 0, [0.0] * open_at_once
     while (now := min(ready)) < seconds:
         place = ready.index(now)

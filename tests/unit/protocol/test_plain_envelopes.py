@@ -1,4 +1,4 @@
-"""Which envelopes of 2026-07-28 are remembered as good, so that clients that repeat one are answered fast."""
+"""Cache of valid envelopes of 2026-07-28, for clients that repeat one."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from tests.support.gateway import META
 
 @pytest.fixture
 def plain() -> Plain:
-    """What keeps envelopes; no call is made here."""
+    """The holder of the cache; no call is made here."""
     return Plain(cast(Calls, None))
 
 
@@ -20,7 +20,7 @@ def _envelope(size: int) -> dict[str, Any]:
 
 
 def test_a_large_envelope_is_not_remembered(plain: Plain) -> None:
-    """ISO-3: a thousand envelopes of a megabyte would be a gigabyte, which all tenants share; they are judged anew."""
+    """ISO-3: large envelopes would fill a cache that all tenants share; they are validated each time."""
     for size in range(100_000, 100_020):
         assert plain.is_good_envelope(_envelope(size))
 
