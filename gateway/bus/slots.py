@@ -54,6 +54,10 @@ class Slots:
         self._script = script
         self._hash = f"{bus.namespace}:t:{tenant}:slots"
         self._limit = 0
+        self._spare = 0
+        """How many slots may stay in hand unused; a small limit leaves none for that."""
+        self._in_hand = 0
+        """How many slots may stay unused where nothing runs."""
         self._in_use = 0
         self._held = 0
         self._held_until = 0.0
@@ -118,6 +122,8 @@ class Slots:
         Where nothing runs, so few stay in hand that nobody misses them, while there is a call between two renewals.
         """
         needed = self._in_use + self._waiting
+        if self._held - needed <= self._in_hand:
+            return
         allowed = max(self._spare, self._in_hand, needed) if needed and self._spare else self._in_hand
         if self._held - needed <= allowed:
             return
@@ -136,19 +142,11 @@ class Slots:
             self._is_tidying = False
         await self.renew()
 
-    @property
-    def _spare(self) -> int:
-        """How many slots may stay in hand unused; a small limit leaves none for that."""
-        return max(1, self._limit // _PARTS) if self._limit >= _SMALL else 0
-
-    @property
-    def _in_hand(self) -> int:
-        """How many slots may stay unused where nothing runs."""
-        return 2 * (self._limit // _PARTS)
-
     def _adopt(self, limit: int) -> None:
         if limit != self._limit:
             self._limit = limit
+            self._spare = max(1, limit // _PARTS) if limit >= _SMALL else 0
+            self._in_hand = 2 * (limit // _PARTS)
             self._held = min(self._held, self._in_use)
 
     def _take_alone(self, limit: int) -> None:

@@ -20,6 +20,8 @@ class FairQueue(Generic[_Item]):
     def __init__(self, name: str, *, size: int) -> None:
         self.name = name
         self.size = size
+        self.share = share_of(size)
+        """The most items of one tenant."""
         self.refused = 0
         self._count = 0
         self._queues: OrderedDict[str, deque[_Item]] = OrderedDict()
@@ -36,11 +38,6 @@ class FairQueue(Generic[_Item]):
     def busy(self) -> int:
         """The number of items that wait."""
         return self._count
-
-    @property
-    def share(self) -> int:
-        """The most items of one tenant."""
-        return share_of(self.size)
 
     def put(self, tenant: str, item: _Item) -> None:
         """Append an item.

@@ -37,6 +37,8 @@ class FairShare:
     def __init__(self, name: str, *, places: int, queue: int | None = None, patience_s: float = 5.0) -> None:
         self.name = name
         self.places = places
+        self.share = share_of(places)
+        """The most places that one tenant holds."""
         self.queue = 4 * places if queue is None else queue
         self.refused = 0
         self._patience_s = patience_s
@@ -46,11 +48,6 @@ class FairShare:
         self._queues: dict[str, deque[_Waiter]] = {}
         self._turns: OrderedDict[str, None] = OrderedDict()
         """The tenants that wait and are below their share, in order of their turns; empty while a place is free."""
-
-    @property
-    def share(self) -> int:
-        """The most places that one tenant holds."""
-        return share_of(self.places)
 
     @property
     def busy(self) -> int:
@@ -81,7 +78,7 @@ class FairShare:
 
     def try_take(self, tenant: str) -> bool:
         """Take a place if the tenant may have one at once."""
-        held = self.held(tenant)
+        held = self._held.get(tenant, 0)
         if not self._free or held >= self.share:
             return False
         self._free -= 1
@@ -124,9 +121,10 @@ class FairShare:
         else:
             del self._held[tenant]
         self._free += 1
-        if tenant in self._queues:
-            self._turns.setdefault(tenant)
-        self._grant()
+        if self._waiting:
+            if tenant in self._queues:
+                self._turns.setdefault(tenant)
+            self._grant()
 
     def _grant(self) -> None:
         while self._free and self._turns:

@@ -47,17 +47,20 @@ class Pacing:
 
     def delay(self, tenant: TenantId, limits: Limits, now: float) -> float:
         """Schedule one request; the seconds that it waits."""
-        at = self._next.get(tenant)
-        if at is None:
+        rate = limits.calls_per_second * _SPARE
+        if rate < LEAST_PER_S:
+            rate = LEAST_PER_S
+        begins = self._next.get(tenant, 0.0)
+        if begins <= now:
             if len(self._next) >= _TENANTS:
                 self._next.clear()  # costs nothing but a burst each
-            at = now
-        rate = max(LEAST_PER_S, limits.calls_per_second * _SPARE)
-        begins = max(now, at)
+            begins = now
         wait = begins - now - _BURST_S
-        step = self._slowed / rate if wait > 0 else 1 / rate
-        self._next[tenant] = min(begins + step, now + _BURST_S + MOST_S)
-        return max(0.0, wait)
+        if wait <= 0:
+            self._next[tenant] = begins + 1 / rate
+            return 0.0
+        self._next[tenant] = min(begins + self._slowed / rate, now + _BURST_S + MOST_S)
+        return wait
 
     async def sleep(self, seconds: float) -> None:
         """Wait for so long, and note how late the wait ended."""

@@ -54,6 +54,7 @@ _LARGEST_REMEMBERED = 4096
 """Bytes; a client may send a megabyte of them, and another one with each request."""
 
 _MAX_ID = 1024
+_PARAMETER = b"mcp-param-"
 _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
 
@@ -193,7 +194,9 @@ def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
     """Whether the headers say, once and literally, what the body says, and mirror no parameter."""
     fields = fields_of(scope)
-    if fields.repeated or any(key.startswith(b"mcp-param-") for key, _ in scope["headers"]):
+    if fields.repeated:
+        return False
+    if _PARAMETER in fields.text and any(key.startswith(_PARAMETER) for key, _ in scope["headers"]):
         return False
     if fields.get(b"mcp-protocol-version") != _MODERN or fields.get(b"mcp-method") != method.encode():
         return False

@@ -1,7 +1,8 @@
-"""The chains that one connection writes: rows numbered and tied together, one chain per tenant, made into columns."""
+"""The chains that one connection writes: rows numbered and tied together, one chain per tenant."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import orjson
 
@@ -10,13 +11,12 @@ from gateway.domain.policy import Levels
 from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, storable
 from gateway.store.audit_heads import End
 
-APPEND = """
-select append_audit(
-    $1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
-    $10::text[], $11::text[], $12::text[], $13::bytea[], $14::integer[], $15::bigint[], $16::bigint[], $17::text[],
-    $18::bytea[]
-)
-"""
+APPEND = "select append_audit($1::audit_row[])"
+"""Its argument: what `rows` makes. `asyncpg` sends one array of rows at a fifth of the cost of one array per column."""
+
+StoredRow: TypeAlias = tuple[object, ...]
+"""The values of an `AuditRow`, and its MAC."""
+
 _MOST_CHAINS = 10_000
 
 
@@ -35,18 +35,17 @@ class Chains:
         """Whether so many tenants were seen that starting over is cheaper than remembering them."""
         return len(self._ends) >= _MOST_CHAINS
 
-    def columns(self, records: Sequence[CallRecord]) -> list[list[object]]:
-        """The group as columns with ids of this moment, MACs last; the chains move on."""
+    def rows(self, records: Iterable[CallRecord]) -> list[StoredRow]:
+        """The group as rows with ids of this moment; the chains move on."""
         at_us = now_us()
-        return self.columns_of((record, self.next_id(at_us), at_us) for record in records)
+        return [self._add(record, self.next_id(at_us), at_us) for record in records]
 
-    def columns_of(self, entries: Iterable[tuple[CallRecord, str, int]]) -> list[list[object]]:
+    def rows_of(self, entries: Iterable[tuple[CallRecord, str, int]]) -> list[StoredRow]:
         """The same of records that have their ids and times."""
-        rows = [self._add(record, row_id, at_us) for record, row_id, at_us in entries]
-        return [list(column) for column in zip(*rows, strict=True)]
+        return [self._add(record, row_id, at_us) for record, row_id, at_us in entries]
 
     def end_of(self, tenant: str) -> End:
-        """Last entry of the tenant's chain, once the result of `columns` is stored."""
+        """Last entry of the tenant's chain, once the result of `rows` is stored."""
         return End(self.writer, *self._ends.get(tenant, (0, START)))
 
     def next_id(self, at_us: int) -> str:
@@ -54,7 +53,7 @@ class Chains:
         self._written += 1
         return audit_id(at_us, f"{self._mark}{self._written & 0xFFFF:04x}")
 
-    def _add(self, record: CallRecord, row_id: str, at_us: int) -> tuple[object, ...]:
+    def _add(self, record: CallRecord, row_id: str, at_us: int) -> StoredRow:
         tenant = str(record.tenant)
         seq, previous = self._ends.get(tenant, (0, START))
         row = AuditRow(

@@ -196,7 +196,7 @@ class AuditDrain:
         missing = {entry.id: entry for entry in entries if entry.id not in stored}
         if missing:
             rows = [(one.record, one.id, one.at_us) for one in missing.values()]
-            await connection.fetchval(APPEND, *chains.columns_of(rows))
+            await connection.fetchval(APPEND, chains.rows_of(rows))
             for record, _, _ in rows:
                 self._moved.note(record.tenant, chains.writer, chains.end_of(record.tenant))
 

@@ -24,7 +24,7 @@ from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.fair_queue import FairQueue
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit_chain import AuditRow, now_us
-from gateway.store.audit_chains import APPEND, Chains
+from gateway.store.audit_chains import APPEND, Chains, StoredRow
 from gateway.store.audit_moved import Moved
 from gateway.store.audit_overflow import Overflow, pack
 from gateway.store.connect import Connection, Statement, connect_app
@@ -158,12 +158,12 @@ class AuditWriter:
         if self._is_left_alone():
             await self._keep(group, None)
             return
-        columns: list[list[object]] | None = None
+        rows: list[StoredRow] | None = None
         try:
             async with patience(self._patience_for(group)):
                 statement = await self._ready()
-                columns = self._chains.columns([record for record, _ in group])
-                await statement.fetchval(*columns)
+                rows = self._chains.rows(record for record, _ in group)
+                await statement.fetchval(rows)
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
             # Nothing of the group is stored. One record is at fault: it must not cost the others their answers.
             self._drop_connection()
@@ -173,8 +173,8 @@ class AuditWriter:
         except _AWAY as error:
             log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
             self._drop_connection()
-            self._leave_alone(error, was_connected=columns is not None)
-            await self._keep(group, columns)
+            self._leave_alone(error, was_connected=rows is not None)
+            await self._keep(group, rows)
         else:
             self._silence.end()
             self.written += len(group)
@@ -201,13 +201,13 @@ class AuditWriter:
         if self._overflow is not None and not was_connected:
             self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
 
-    async def _keep(self, group: Sequence[_Waiting], columns: list[list[object]] | None) -> None:
+    async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
         """Have outcomes wait elsewhere, under the ids they already had: nobody knows whether they were stored."""
         outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
         if self._overflow is None or not outcomes:
             return
         try:
-            entries = [self._pack(record, place, columns) for place, (record, _) in outcomes]
+            entries = [self._pack(record, None if rows is None else rows[place]) for place, (record, _) in outcomes]
             async with patience(_KEEP_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:
@@ -216,9 +216,9 @@ class AuditWriter:
         self.kept += len(outcomes)
         _succeed([one for _, one in outcomes])
 
-    def _pack(self, record: CallRecord, place: int, columns: list[list[object]] | None) -> bytes:
-        if columns is not None:
-            row_id, at_us = columns[_ID][place], columns[_AT][place]
+    def _pack(self, record: CallRecord, row: StoredRow | None) -> bytes:
+        if row is not None:
+            row_id, at_us = row[_ID], row[_AT]
             if isinstance(row_id, str) and isinstance(at_us, int):
                 return pack(record, row_id, at_us)
         at_us = now_us()

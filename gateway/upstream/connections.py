@@ -95,7 +95,7 @@ class Connections:
 
         A waiter of another key gets the room instead: the connection is closed.
         """
-        waiter = self._next_waiter(freed=connection.key.tenant)
+        waiter = self._next_waiter(freed=connection.key.tenant) if self._waiting else None
         if self._closed is None and waiter is None:
             self._put_away(connection)
         elif self._closed is None and waiter is not None and waiter[0] == connection.key:

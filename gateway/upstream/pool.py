@@ -25,7 +25,7 @@ from gateway.errors import (
     UpstreamUnreachable,
 )
 from gateway.telemetry.traces import Traces
-from gateway.upstream.allow_list import NOTHING, AllowList, AllowLists
+from gateway.upstream.allow_list import AllowLists
 from gateway.upstream.answers import Answer
 from gateway.upstream.connections import Connections
 from gateway.upstream.deadlines import Deadlines, Patience, Watch
@@ -244,8 +244,14 @@ class Upstream:
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")
         loop, connections, _ = self._open
-        permitted = await self._permitted(TenantId(message.key.tenant))
-        key = message.key._replace(permitted=permitted) if permitted else message.key
+        key, lists = message.key, self._allow_lists
+        if lists is not None and key.tenant:  # for each attempt, because entries may have been withdrawn
+            tenant = TenantId(key.tenant)
+            permitted = lists.current(tenant)
+            if permitted is None:
+                permitted = await lists.read(tenant)
+            if permitted:
+                key = key._replace(permitted=permitted)
         connection = connections.take(key, loop.time())
         if connection is None:
             connection = await connections.open(key, message.origin)
@@ -265,13 +271,6 @@ class Upstream:
             connection.abort()
             raise
         return answer
-
-    async def _permitted(self, tenant: TenantId) -> AllowList:
-        """The tenant's own allow-list as of now; read for each attempt, because entries may have been withdrawn."""
-        if self._allow_lists is None or not tenant:
-            return NOTHING
-        known = self._allow_lists.current(tenant)
-        return await self._allow_lists.read(tenant) if known is None else known
 
     async def _read(self, answer: Answer, watch: Watch, limit: int) -> tuple[bytes, str | None]:
         """The body, and what is missing of it where it is a stream of events that goes on."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from typing import Any, NoReturn, cast
 
+import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
@@ -99,6 +100,38 @@ def load_json(raw: bytes) -> object:
     Raises:
         InvalidBody: it is no JSON, or JSON that readers understand differently; a fault has line and column.
     """
+    try:
+        value = _parse_fast(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict):
+        value = _parse_slowly(raw)
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise _broken(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+class _NotStrict(ValueError):
+    """Something that a reader accepts and this module does not."""
+
+
+def _parse_fast(raw: bytes) -> object:
+    """The value of a text without escapes, in half the time.
+
+    There, every quotation mark begins or ends a string. `msgspec` keeps one member of each name, so a value that is
+    written with fewer of them has lost one.
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: it is for `_parse_slowly` to read.
+    """
+    if b"\\" in raw:
+        raise _NotStrict
+    value: object = msgspec.json.decode(raw)
+    if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):
+        raise _NotStrict
+    return value
+
+
+def _parse_slowly(raw: bytes) -> object:
+    """The value of any text; the fault and its place where it has none."""
     if raw.startswith(_BOM):
         _refuse("a byte order mark is not allowed", raw, 0)
     try:
@@ -108,15 +141,9 @@ def load_json(raw: bytes) -> object:
     if not text.strip(" \t\r\n"):
         _refuse("the body is empty", raw, 0)
     value = _parse(text)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
-        raise _broken(f"nested deeper than {MAX_DEPTH} levels")
     if _ESCAPED_SURROGATE.search(raw) is not None:
         _refuse_surrogates(value)
     return value
-
-
-class _NotStrict(ValueError):
-    """Something Python's reader takes and we do not."""
 
 
 def _parse(text: str) -> object:

@@ -143,7 +143,7 @@ class Edge:
 
     def _judge(self, scope: Scope, fields: Fields) -> _Refusal | None:
         limits = self._limits
-        if fields.count > limits.headers or fields.size > limits.header_bytes:
+        if fields.count > limits.headers or len(fields.text) > limits.header_bytes:
             return TOO_MANY_HEADERS
         if len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"]) > limits.url_bytes:
             return URL_TOO_LONG

@@ -11,14 +11,14 @@ _KEPT: Final = "gateway.fields"
 class Fields:
     """Fields by lower-case name; of one that is repeated the first."""
 
-    __slots__ = ("count", "get", "repeated", "size")
+    __slots__ = ("count", "get", "repeated", "text")
 
     def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
         first = dict(reversed(headers))
         self.get = first.get
         self.count = len(headers)
-        self.size = len(b"".join(chain.from_iterable(headers)))
-        """Bytes of all names and values."""
+        self.text = b"".join(chain.from_iterable(headers))
+        """All names and values, to see at once that none has something in it."""
         self.repeated: frozenset[bytes] = frozenset() if len(first) == len(headers) else _repeated(headers)
         """The names that stand more than once."""
 

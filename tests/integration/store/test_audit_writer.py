@@ -1,7 +1,7 @@
 """The audit writer against PostgreSQL: every answered call has its row, in order and chained, whatever happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import anyio
 import pytest
@@ -11,7 +11,7 @@ from gateway.domain.audit import AuditEntry, AuditKind, CallRecord
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable
 from gateway.store import audit
-from gateway.store.audit_chains import Chains
+from gateway.store.audit_chains import Chains, StoredRow
 from gateway.store.audit_writer import AuditWriter
 from gateway.store.connect import Connection, connect_owner
 from gateway.store.engine import Store
@@ -83,17 +83,18 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
 ) -> None:
     """Ours: calls side by side share commits, and a lone one waits for nobody."""
     sizes: list[int] = []
-    columns = Chains.columns
+    rows = Chains.rows
 
-    def counted(chains: Chains, records: Sequence[CallRecord]) -> list[list[object]]:
-        sizes.append(len(records))
-        return columns(chains, records)
+    def counted(chains: Chains, records: Iterable[CallRecord]) -> list[StoredRow]:
+        made = rows(chains, records)
+        sizes.append(len(made))
+        return made
 
     async def later(number: int) -> None:
         await anyio.lowlevel.checkpoint()  # the writer sees the one before, which therefore waits for this one
         await writer.write(make_record(_A, number))
 
-    monkeypatch.setattr(Chains, "columns", counted)
+    monkeypatch.setattr(Chains, "rows", counted)
     monkeypatch.setattr("gateway.store.audit_writer._LINGER_S", 0.2)
     await writer.write(make_record(_A, 0))
     await asyncio.gather(writer.write(make_record(_A, 1)), writer.write(make_record(_A, 2)))
