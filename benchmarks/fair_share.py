@@ -25,7 +25,6 @@ from gateway.domain.ceilings import LIMIT_NAMES
 NOISY, OTHER = "noisy", "other"
 _TIMES = 10
 _PER_S = 50.0
-_REST_S = 1.0
 
 
 def main() -> None:
@@ -35,7 +34,7 @@ def main() -> None:
     parser.add_argument("--spell", type=float, default=4.0, help="seconds of calm, and of noise, in each round")
     parser.add_argument("--connections", type=int, default=256, help="of the noisy tenant")
     parser.add_argument("--method", choices=("tools/call", "tools/list"), default="tools/call")
-    parser.add_argument("--noise", nargs=4, metavar=("PORT", "KEY", "PER_S", "SECONDS"), help=argparse.SUPPRESS)
+    parser.add_argument("--noise", nargs=3, metavar=("PORT", "KEY", "PER_S"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.noise:
         uvloop.run(_make_noise(options.noise, options.connections, options.method))
@@ -79,19 +78,19 @@ def _alternate(gateway: RunningGateway, keys: dict[str, str], options: argparse.
     order = ["-m", "benchmarks.fair_share", "--connections", str(options.connections), "--method", options.method]
     for number in range(1, options.rounds + 1):
         quiet = uvloop.run(_call_evenly(gateway.port, keys[OTHER], options.spell))
-        seconds = str(options.spell + 2 * _REST_S)
         noise = subprocess.Popen(
-            [sys.executable, *order, "--noise", str(gateway.port), keys[NOISY], str(per_s), seconds],
+            [sys.executable, *order, "--noise", str(gateway.port), keys[NOISY], str(per_s)],
             stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE,
             text=True,
         )
-        time.sleep(_REST_S)
+        assert noise.stdout is not None
+        noise.stdout.readline()  # each of its connections has had an answer
         noisy = uvloop.run(_call_evenly(gateway.port, keys[OTHER], options.spell))
-        said = noise.communicate(timeout=60)[0].strip()
+        said = noise.communicate(timeout=60)[0].strip()  # ends the noise
         print(f"round {number}: {_figures(quiet, noisy)}; noise: {said}", flush=True)
         calm += quiet
         loud += noisy
-        time.sleep(_REST_S)
     print(f"all: {_figures(calm, loud)} (wanted: median below 2 times)")
 
 
@@ -139,7 +138,7 @@ async def _call_evenly(port: int, key: str, seconds: float) -> list[float]:
     found: list[float] = []
     began = time.perf_counter()
     while (due := began + len(found) / _PER_S) < began + seconds:
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))  # the rate is what the caller is to keep
         took, is_ok = await line.ask()
         if not is_ok:
             raise RuntimeError("a call of the other tenant failed")
@@ -149,23 +148,26 @@ async def _call_evenly(port: int, key: str, seconds: float) -> list[float]:
 
 
 async def _make_noise(noise: Sequence[str], connections: int, method: str) -> None:
-    """Offer so many requests a second; print what became of them."""
-    port, key, per_s, seconds = int(noise[0]), noise[1], float(noise[2]), float(noise[3])
+    """Offer so many requests a second until stdin ends; print when all connections are busy, and what became of it."""
+    port, key, per_s = int(noise[0]), noise[1], float(noise[2])
     raw = modern(f"/t/{NOISY}/mcp", method, CALL if method == "tools/call" else {}, key=key)
     counts = {True: 0, False: 0}
-    ends = time.perf_counter() + seconds
-    pause = connections / per_s
+    over = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
+    pause, began = connections / per_s, time.perf_counter()
 
-    async def hammer(number: int) -> None:
-        line = _Line(port, raw)
-        await asyncio.sleep(pause * number / connections)
-        while (now := time.perf_counter()) < ends:
+    async def hammer(line: _Line, due: float) -> None:
+        while not over.done():
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))  # the rate is what is to be offered
+            due = time.perf_counter() + pause
             _, is_ok = await line.ask()
             counts[is_ok] += 1
-            await asyncio.sleep(max(0.0, now + pause - time.perf_counter()))
         line.close()
 
-    await asyncio.gather(*(hammer(number) for number in range(connections)))
+    lines = [_Line(port, raw) for _ in range(connections)]
+    await asyncio.gather(*(line.ask() for line in lines))
+    print("ready", flush=True)
+    await asyncio.gather(*(hammer(line, began + pause * place / connections) for place, line in enumerate(lines)))
+    seconds = time.perf_counter() - began
     print(f"{counts[True] / seconds:,.0f} results/s, {counts[False] / seconds:,.0f} refusals/s")
 
 

@@ -22,7 +22,6 @@ from benchmarks.requests import ACCEPT
 from gateway.domain.keys import mint_key
 
 _WINDOW_S = 3.0
-_SETTLE_S = 0.3
 _FLOODS = {
     "validate": (80.0, 32),
     "wrong keys": (1700.0, 64),
@@ -81,7 +80,6 @@ def _measure(name: str, gateway: RunningGateway, key: str, rounds: int) -> str:
     for _ in range(rounds):
         calm += _latencies(gateway.port, key)
         with _flooding(name, gateway.port, evil, seen):
-            time.sleep(_SETTLE_S)
             flooded += _latencies(gateway.port, key)
     before, during = statistics.median(calm), statistics.median(flooded)
     worst = max(flooded)
@@ -109,18 +107,18 @@ def _latencies(port: int, key: str) -> Iterator[float]:
         if answer.status != http.client.OK:
             raise SystemExit(f"a call of the neighbour failed: {answer.status}")
         yield (time.perf_counter() - began) * 1000
-        time.sleep(0.002)
+        time.sleep(0.002)  # a caller that leaves most of the machine to the flood
     client.close()
 
 
 @contextmanager
 def _flooding(name: str, port: int, key: str, seen: Counter[str]) -> Generator[None]:
     command = [sys.executable, "-m", "benchmarks.floods", "--flood", name, str(port), key]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        child.stdout.readline()
+        child.stdout.readline()  # it is in full flow
         yield
-        seen.update(json.loads(child.stdout.read()))
+        seen.update(json.loads(child.communicate(timeout=60)[0]))
 
 
 def _request(name: str, key: str) -> bytes:
@@ -139,24 +137,26 @@ def _request(name: str, key: str) -> bytes:
 
 
 async def _send_flood(name: str, port: int, key: str) -> dict[str, int]:
-    """Send for a window and a little more; the statuses that came back."""
+    """Send until stdin ends; say when there are as many answers as connections. The statuses that came back."""
     rate, connections = _FLOODS[name]
     fixed = _request(name, key)
     seen: Counter[str] = Counter()
-    print("ready", flush=True)
-    ends_at = time.monotonic() + _SETTLE_S + _WINDOW_S
+    over = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
     due = [time.monotonic()]
 
     async def send() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while (now := time.monotonic()) < ends_at:
+        while not over.done():
+            now = time.monotonic()
             at = due[0] = max(due[0] + 1 / rate, now - 0.05)
-            await asyncio.sleep(at - now)
+            await asyncio.sleep(at - now)  # the rate is what is to be offered
             writer.write(_request(name, key) if name.startswith("wrong keys") else fixed)
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             await reader.readexactly(int(length[15:]))
             seen[head[9:12].decode()] += 1
+            if seen.total() == connections:
+                print("ready", flush=True)
             if b"connection: close" in head.lower():
                 writer.close()
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
