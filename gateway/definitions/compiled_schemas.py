@@ -20,8 +20,8 @@ from gateway.definitions.schema_work import ENDLESS, UNKNOWN, Work, work_of
 from gateway.definitions.violations import tell_all, tell_roughly
 from gateway.errors import Fault
 
-IN_LOOP = 1_500_000
-"""Units that are spent on the event loop: at most 30 ms, 5 to 15 for ordinary schemas."""
+IN_LOOP = 1_000_000
+"""Units that are spent on the event loop: at most 35 ms, 2 to 15 for most schemas."""
 
 IN_CHILD = 200_000_000
 """Units beyond which nothing is tried: seconds of work, which its limit of CPU time would break off."""
