@@ -7,13 +7,13 @@ import json
 import click
 
 from gateway.cli.arguments import parse_arguments
-from gateway.cli.desk import show
 from gateway.cli.endpoint import Endpoint
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
 from gateway.cli.places import find_key, mcp_url
+from gateway.cli.printing import show
 from gateway.cli.tables import drop_controls, thousands
 
 

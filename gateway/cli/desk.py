@@ -1,7 +1,5 @@
 """What every admin command stands at: an open admin API, and the form its answer is printed in."""
 
-import json
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,10 +22,10 @@ from gateway.cli.options import (
     wants_json,
 )
 from gateway.cli.places import DEFAULT_FOLDER, find_admin_key
+from gateway.cli.printing import show
 from gateway.cli.rest import Admin, path_of
 
 P = ParamSpec("P")
-_CONTROLS = re.compile(r"[\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +49,6 @@ class Desk:
     def show(self, value: object, text: Callable[[], str]) -> None:
         """Print the value as JSON when that was asked for, else as text for a person."""
         show(value, text, as_json=self.as_json)
-
-
-def show(value: object, text: Callable[[], str], *, as_json: bool) -> None:
-    """Print the value as JSON or as text."""
-    shown = _as_json(value) if as_json else text()
-    if shown:
-        click.echo(shown)
-
-
-def _as_json(value: object) -> str:
-    """JSON that is safe to print: the control characters which JSON lets stand are escaped."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def at_desk(body: Callable[Concatenate[Desk, P], None]) -> Callable[P, None]:

@@ -12,13 +12,13 @@ from click.core import ParameterSource
 from gateway.app.installation import describe_installation
 from gateway.app.keys import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, Keys
 from gateway.catalog.doctor import Doctor
-from gateway.cli.desk import show
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.fields import JsonObject, as_objects, text_at
 from gateway.cli.hosting import read_settings
 from gateway.cli.options import chosen, chosen_url, folder_option, json_option, key_option, url_option, wants_json
 from gateway.cli.places import DEFAULT_FOLDER, find_admin_key, is_loopback
+from gateway.cli.printing import show
 from gateway.cli.rest import Admin, path_of
 from gateway.cli.tables import render_table
 from gateway.domain.findings import Finding, Verdict

@@ -7,16 +7,15 @@ import anyio
 import click
 
 from gateway.app.serve import Running
-from gateway.cli.desk import show
 from gateway.cli.failures import failure_of
 from gateway.cli.hosting import host, read_settings
 from gateway.cli.options import json_option, wants_json
 from gateway.cli.places import OPERATOR_KEY_FILE
+from gateway.cli.printing import show
 from gateway.cli.tables import render_pairs
 from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import GatewayError
 from gateway.settings import Settings
-from gateway.store.migrate import migrate
 
 
 @click.command("serve")
@@ -49,6 +48,8 @@ def migrate_database() -> None:
 
 
 async def _migrate(settings: Settings) -> list[str]:
+    from gateway.store.migrate import migrate  # noqa: PLC0415  # Alembic, for which `serve` has no use
+
     url = settings.migration_database_url or settings.database_url
     if url is not None:
         return list(await migrate(url.get_secret_value()))

@@ -11,7 +11,6 @@ import click
 
 from gateway.app.serve import Running
 from gateway.cli.clients import client_lines, render_clients
-from gateway.cli.desk import show
 from gateway.cli.documents import read_document, source_name
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
@@ -26,6 +25,7 @@ from gateway.cli.imports import (
 )
 from gateway.cli.options import json_option, wants_json
 from gateway.cli.places import mcp_url
+from gateway.cli.printing import show
 from gateway.cli.progress import Progress
 from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant
 from gateway.cli.reach import find_loopback

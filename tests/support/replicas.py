@@ -26,6 +26,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from gateway.app.readiness import Readiness
+from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.serving import NO_TLS, clients_of
 
@@ -57,7 +58,7 @@ class Replica:
         }
         self._redis_url = redis_url
         self._folder = folder
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: subprocess.Popen[bytes] | Forked | None = None
         self._clients = AsyncExitStack()
         self._gateway: RunningGateway | None = None
 
@@ -75,10 +76,8 @@ class Replica:
     async def start(self) -> None:
         """Start the process and wait until it serves."""
         await self._clients.aclose()
-        command = [self._python, "-m", "gateway", "serve", "--json", "--port", "0"]
-        command += ["--data-dir", str(self._folder / f"replica-{self.name}")]
-        with self.log.open("ab") as log:
-            self._child = _launch(command, self._environment, log)
+        arguments = ["serve", "--json", "--port", "0", "--data-dir", str(self._folder / f"replica-{self.name}")]
+        self._child = await anyio.to_thread.run_sync(self._launch, arguments)
         url = await self._announced(self._child)
         admin, http = await self._clients.enter_async_context(clients_of(url, OPERATOR_KEY))
         self._gateway = RunningGateway(url, admin, http, Readiness())  # the real one is in the other process
@@ -148,11 +147,19 @@ class Replica:
             print(f"--- replica {self.name}", *self.log.read_text().splitlines()[-_SHOWN_LINES:], sep="\n")
 
     @property
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[bytes] | Forked:
         assert self._child is not None, f"replica {self.name} was not started"
         return self._child
 
-    async def _announced(self, child: subprocess.Popen[bytes]) -> str:
+    def _launch(self, arguments: Sequence[str]) -> subprocess.Popen[bytes] | Forked:
+        """Start the program; another release is not what is forked here."""
+        if self._python == sys.executable:
+            return Forked(arguments, self._environment, errors=self.log)
+        command = [self._python, "-m", "gateway", *arguments]
+        with self.log.open("ab") as log:
+            return subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, stderr=log)
+
+    async def _announced(self, child: subprocess.Popen[bytes] | Forked) -> str:
         """The URL in what `gateway serve --json` prints once it serves."""
         assert child.stdout is not None
         with child.stdout, anyio.move_on_after(_STARTING_S):
@@ -315,10 +322,6 @@ def redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
     finally:
         with commanding(redis_url) as command:
             command("ACL", "DELUSER", *names)
-
-
-def _launch(command: Sequence[str], environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log)
 
 
 def _read_object(lines: IO[bytes]) -> bytes:

@@ -1,0 +1,112 @@
+"""Processes of the gateway forked from one that has imported everything, which is most of what a start takes.
+
+One such process serves each test process (`multiprocessing`'s fork server). What forks from it is `python -m gateway`
+in all that a test can see from outside: a process of its own, with its arguments, variables, folder and streams. A test
+that is about starting or about imports starts the program itself.
+"""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import IO
+
+_IMPORTED = (
+    *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials"),
+    *("webhooks", "watches", "policies", "trail", "calling"),
+)
+"""The modules of commands that only ask a gateway."""
+_PRELOADED = (*(f"gateway.cli.{name}" for name in _IMPORTED), "gateway.app.build", "gateway.cli.serving")
+_ENDING_S = 60.0
+_one_by_one = threading.Lock()
+"""Starting a process looks how all others ended, and a status that one thread has read cannot be read by another."""
+
+
+class Forked:
+    """A running `python -m gateway`, with what tests use of `subprocess.Popen`."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        folder: Path | None = None,
+        given: Path | None = None,
+        output: Path | None = None,
+        errors: Path | None = None,
+    ) -> None:
+        """Start it. Its streams are the files named, appended to; `stdout` is a pipe where no file is named for it."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(_PRELOADED))
+        reader, writer = context.Pipe(duplex=False)
+        files = [str(path or os.devnull) for path in (given, output, errors)]
+        told = list(arguments), dict(environment), str(folder or Path.cwd()), files, writer if output is None else None
+        self._child = context.Process(target=_become, args=told, daemon=True)
+        with _one_by_one:
+            self._child.start()
+        writer.close()
+        self.stdout: IO[bytes] | None = os.fdopen(os.dup(reader.fileno()), "rb") if output is None else None
+        reader.close()
+        assert self._child.pid is not None
+        self.pid = self._child.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code once it was waited for: negative for a signal."""
+        return self.poll()
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+        with _one_by_one:
+            return self._child.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; the exit code.
+
+        Raises:
+            TimeoutError: it runs on.
+        """
+        if not wait([self._child.sentinel], timeout):
+            raise TimeoutError(f"process {self.pid} has not ended within {timeout} s")
+        with _one_by_one:
+            self._child.join(_ENDING_S)
+            assert self._child.exitcode is not None
+            return self._child.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _become(
+    arguments: list[str], environment: dict[str, str], folder: str, files: list[str], out: Connection | None
+) -> None:
+    """Turn a fresh fork into the program."""
+    for number, path in enumerate(files):
+        opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    if out is not None:
+        os.dup2(out.fileno(), 1)
+        out.close()
+    sys.stdin = os.fdopen(0, closefd=False)  # the objects of the process that forked know what its streams were
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv = ["gateway", *arguments]
+    runpy.run_module("gateway", run_name="__main__", alter_sys=True)
