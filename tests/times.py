@@ -1,13 +1,16 @@
 """`python -m tests.times [--write] [pytest arguments]`: what the suite costs, by folder, test, set-up and worker.
 
 Runs pytest as `make test` does, with this module as a plugin. Wall time is that of each phase of a test; CPU is that of
-the test process and of the children that it has waited for, so the CPU of a process that ends later is billed to the
-test or set-up during which it ends. `--write` writes docs/development/test-times.md.
+the test process and of the children that it has waited for, so a process is billed to the test or set-up during which
+it ends. The total counts every process of the run. `--write` writes docs/development/test-times.md.
 """
 
+import ctypes
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,9 @@ _PAGE = _ROOT / "docs" / "development" / "test-times.md"
 _DEAREST = 30
 _LEAST_S = 0.5
 _PASSED_ON = "cpu_s"
+_RESULT = "TESTS_TIMES_RESULT"
+_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of `prctl`: processes whose parent has ended are inherited by this one."""
 
 
 @dataclass(slots=True)
@@ -38,6 +44,7 @@ class Times:
 
     began: float = field(default_factory=monotonic)
     folders: dict[str, Spent] = field(default_factory=dict[str, Spent])
+    files: dict[str, Spent] = field(default_factory=dict[str, Spent])
     calls: dict[str, Spent] = field(default_factory=dict[str, Spent])
     setups: dict[str, Spent] = field(default_factory=dict[str, Spent])
     workers: dict[str, float] = field(default_factory=dict[str, float])
@@ -48,16 +55,17 @@ class Times:
         node: Any = getattr(report, "node", None)
         worker = "main" if node is None else str(node.gateway.id)
         self.workers[worker] = self.workers.get(worker, 0.0) + cpu_s
-        parts = report.nodeid.split("::")[0].split("/")
+        file = report.nodeid.split("::")[0]
+        parts = file.split("/")
         spent = self.folders.setdefault("/".join(parts[1:3] if len(parts) > 3 else parts[1:2]), Spent())
-        spent.tests += report.when == "call"
         by_test = self.calls if report.when == "call" else self.setups
-        for one in (spent, by_test.setdefault(report.nodeid, Spent())):
+        for one in (spent, self.files.setdefault(file, Spent()), by_test.setdefault(report.nodeid, Spent())):
+            one.tests += report.when == "call"
             one.wall_s += report.duration
             one.cpu_s += cpu_s
 
     def tables(self) -> str:
-        """The three tables as Markdown."""
+        """The tables as Markdown."""
         wall = monotonic() - self.began
         cpu = sum(self.workers.values())
         count = sum(spent.tests for spent in self.folders.values())
@@ -67,6 +75,7 @@ class Times:
             (
                 f"{count:,} tests in {wall:.0f} s; CPU {cpu:.0f} s ({busy}).",
                 _table("folder", folders, with_tests=True),
+                _table("dearest file", _dearest(self.files), with_tests=True),
                 _table("dearest test", _dearest(self.calls)),
                 _table("dearest set-up and tear-down", _dearest(self.setups)),
             )
@@ -75,7 +84,7 @@ class Times:
 
 def _dearest(found: dict[str, Spent]) -> list[tuple[str, Spent]]:
     dear = [one for one in found.items() if one[1].wall_s >= _LEAST_S]
-    return sorted(dear, key=lambda one: -one[1].wall_s)[:_DEAREST]
+    return sorted(dear, key=lambda one: -max(one[1].wall_s, one[1].cpu_s))[:_DEAREST]
 
 
 def _table(what: str, rows: Iterable[tuple[str, Spent]], *, with_tests: bool = False) -> str:
@@ -120,26 +129,39 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder(), "times")
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the tables, and write the page where that was asked for."""
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Hand over the tables; a worker has none."""
     recorder = config.pluginmanager.get_plugin("times")
-    if not isinstance(recorder, Recorder):
-        return
-    tables = recorder.times.tables()
-    terminalreporter.write_line(tables)
-    if os.environ.get("TESTS_TIMES_PAGE"):
-        _PAGE.parent.mkdir(exist_ok=True)
-        _PAGE.write_text(
-            f"# What the tests cost\n\nWritten by `python -m tests.times --write`, on two cores.\n\n{tables}\n"
-        )
+    if isinstance(recorder, Recorder) and not hasattr(config, "workerinput"):
+        Path(os.environ[_RESULT]).write_text(recorder.times.tables())
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code of pytest."""
     given = [one for one in arguments if one != "--write"]
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
+    with tempfile.NamedTemporaryFile("r") as result:
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-p", "tests.times", *given]
+        code = subprocess.run(command, cwd=_ROOT, env={**os.environ, _RESULT: result.name}, check=False).returncode
+        _wait_for_orphans()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        shown = f"CPU of all processes {used.ru_utime + used.ru_stime:.0f} s. {result.read()}\n"
+    print(shown)
     if len(given) < len(arguments):
-        os.environ["TESTS_TIMES_PAGE"] = "1"
-    return int(pytest.main(["-q", "-n", "2", "--dist", "worksteal", "-p", "tests.times", *given]))
+        _PAGE.parent.mkdir(exist_ok=True)
+        _PAGE.write_text(
+            f"# What the tests cost\n\nWritten by `python -m tests.times --write` on two cores.\n\n{shown}"
+        )
+    return code
+
+
+def _wait_for_orphans() -> None:
+    """Wait for what the run has left; each ends by itself when the tests are gone."""
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        return
 
 
 if __name__ == "__main__":

@@ -108,5 +108,6 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))  # as the interpreter reads it
     sys.argv = ["gateway", *arguments]
     runpy.run_module("gateway", run_name="__main__", alter_sys=True)
