@@ -1,6 +1,6 @@
 # What a newcomer needs: `make run`, `make test`, `make check`. Each sets up what it lacks.
 .DEFAULT_GOAL := help
-.PHONY: help run test check images bench soak fuzz mutate-guards lock format clean
+.PHONY: help run test test-long check images bench soak fuzz mutate-guards lock format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,8 +21,15 @@ $(STAMP): requirements-dev.txt pyproject.toml
 run: $(STAMP) ## Start the gateway with the example, its sample upstream and embedded servers
 	@exec $(BIN)/python -m examples.run
 
-test: $(STAMP) ## Run all tests
-	@$(BIN)/python -m tests.whole -q -n $(WORKERS) --dist worksteal
+test: $(STAMP) ## Run the tests, but for those that take minutes by their nature
+	@$(BIN)/python -m tests.whole -q -n $(WORKERS) --dist worksteal -m "not long"
+
+test-long: export SOAK_CALLS ?= 15000
+test-long: export SOAK_HISTORIES ?= 2
+test-long: export HISTORY_SECONDS ?= 40
+test-long: $(STAMP) ## Run what takes minutes by its nature: installs, older releases, long histories and storms
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m long tests/deploy tests/behaviour
+	@$(BIN)/python -m pytest -q tests/soak
 
 check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings; ask for known vulnerabilities
 	@$(BIN)/ruff check .

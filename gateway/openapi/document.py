@@ -14,7 +14,6 @@ import orjson
 from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
 from gateway.openapi.identifiers import Identifiers, localise
 from gateway.openapi.shapes import Object, as_object, clean_text, object_at
-from gateway.openapi.yaml_reader import read_yaml
 
 LARGEST = 32 * 1024 * 1024
 DEEPEST = 100
@@ -81,6 +80,8 @@ def read_tree(raw: bytes) -> object:
         raise InvalidDocument("The document is empty.", faults=[Fault(pointer="", reason="empty", line=1, column=1)])
     if opening in "{[":
         return _parse_json(text)
+    from gateway.openapi.yaml_reader import read_yaml  # noqa: PLC0415  # a worker starts for one document, mostly JSON
+
     return read_yaml(text, depth=DEEPEST, nodes=MOST_NODES)
 
 

@@ -8,7 +8,7 @@ from tests.support.storm import SLUGS, Asks, Rest, Storm, all_answered, rage, se
 
 SEED = 20260728
 CLIENTS = 24
-CALLS = 10_000
+CALLS = 3_000
 ADMIN_AT_ONCE = 500
 
 

@@ -184,6 +184,7 @@ def _start(command: list[str], environment: dict[str, str]) -> "subprocess.Popen
     )
 
 
+@pytest.mark.long
 def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) -> None:
     """Ours: no pip, no compiler's leavings, no test or development package, byte code ready."""
     packages = next((image / "opt/gateway/lib").glob("python3*")) / "site-packages"
@@ -197,6 +198,7 @@ def test_the_environment_has_what_runs_and_nothing_that_installs(image: Path) ->
     assert not list(packages.glob("tests"))
 
 
+@pytest.mark.long
 def test_the_user_can_write_nothing(image: Path) -> None:
     """Ours: whoever takes over a replica cannot change what it runs (TEN-5)."""
     program = "import sysconfig; open(sysconfig.get_path('purelib') + '/planted.py', 'w')"
@@ -208,6 +210,7 @@ def test_the_user_can_write_nothing(image: Path) -> None:
     assert b"PermissionError" in said or b"Read-only" in said
 
 
+@pytest.mark.long
 async def test_a_user_that_can_write_nothing_serves_from_it_and_drains(
     image: Path, database: TestDatabase, redis_url: str
 ) -> None:

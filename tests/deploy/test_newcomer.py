@@ -24,6 +24,7 @@ from mcp_types import CallToolResult
 
 from tests.deploy.compose import ROOT
 
+pytestmark = pytest.mark.long
 PATIENCE_S = 600
 _ANSWER_S = 60
 _NOBODY = "nobody"

@@ -30,6 +30,7 @@ from tests.support.replicas import (
 from tests.support.servers import TestDatabase, TestServers
 from tests.support.upstream import recording_upstream
 
+pytestmark = pytest.mark.long
 PATIENCE_S = 300
 CLIENTS_PER_ERA = 2
 MODES: tuple[Mode, ...] = ("2026-07-28", "legacy")

@@ -16,12 +16,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO
 
-_IMPORTED = (
-    *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials"),
-    *("webhooks", "watches", "policies", "trail", "calling"),
+_COMMANDS = (
+    *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
+    *("policies", "trail", "calling", "doctor", "trial", "serving"),
 )
-"""The modules of commands that only ask a gateway."""
-_PRELOADED = (*(f"gateway.cli.{name}" for name in _IMPORTED), "gateway.app.build", "gateway.cli.serving")
+_PRELOADED = ("gateway.app.build", *(f"gateway.cli.{name}" for name in _COMMANDS))
 _ENDING_S = 60.0
 _one_by_one = threading.Lock()
 """Starting a process looks how all others ended, and a status that one thread has read cannot be read by another."""

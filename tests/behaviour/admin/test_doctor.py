@@ -1,26 +1,18 @@
 """The examination of a running gateway: over REST for the operator, and by the command line, near and far."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from tests.behaviour.cli.conftest import environment
+from tests.support.commands import run_gateway
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.servers import TestDatabase, execute
 
 
 async def _doctor(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
-    with anyio.fail_after(60):
-        done = await anyio.run_process(
-            [sys.executable, "-m", "gateway", "doctor", *arguments],
-            cwd=folder,
-            env=environment(**variables),
-            check=False,
-        )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    done = await run_gateway(["doctor", *arguments], folder=folder, variables=environment(**variables))
+    return done.code, done.out, done.err
 
 
 async def test_the_operator_examines_the_gateway_and_nobody_else(gateway: RunningGateway) -> None:

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from examples.library.upstream import Library, build_upstream
 from examples.serving import serving as serving_upstream
 from gateway.cli.endpoint import Endpoint
 from tests.behaviour.cli.conftest import ROOT, environment, serving
+from tests.support.commands import run_gateway
 
 _DOCUMENT = ROOT / "examples" / "library" / "openapi.yaml"
 
@@ -78,25 +78,19 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
         ("missing.json", None, 2, "cannot read"),
     ],
 )
-def test_try_ends_on_a_document_that_is_none(tmp_path: Path, name: str, text: str | None, code: int, said: str) -> None:
+async def test_try_ends_on_a_document_that_is_none(
+    tmp_path: Path, name: str, text: str | None, code: int, said: str
+) -> None:
     """Ours: a server started on an invalid document does not start, and says where and why (OAS-1)."""
     if text is not None:
         (tmp_path / name).write_text(text)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway", "try", name],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = await run_gateway(["try", name], folder=tmp_path, variables=environment())
 
-    assert done.returncode == code, done.stderr
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert done.code == code, done.err
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

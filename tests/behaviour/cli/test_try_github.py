@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio.to_thread
 import httpx2
+import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -37,6 +38,7 @@ async def _walk(url: str, key: str, mode: Any) -> list[str]:
     return names
 
 
+@pytest.mark.long
 async def test_all_of_github_is_listed_and_called_in_both_eras(tmp_path: Path) -> None:
     """Ours: 1,223 operations through pages, one call as the document has it (OAS-1, OAS-3, CAL-1, SRV-1, RES-3)."""
     document = tmp_path / "github.json"

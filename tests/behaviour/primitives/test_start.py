@@ -1,12 +1,11 @@
 """Extras that are wrong end the start of a gateway, and say which setting, which object and which field."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_gateway
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY
 
 EXTRAS = """
@@ -28,7 +27,7 @@ NAMELESS = [GOOD, ExtraTool(definition={**GOOD.definition, "name": "a b"}, handl
         ("operators_own:GOOD,operators_own:GOOD", ["GATEWAY_EXTRA_TOOLS: operators_own:GOOD", "'say'"]),
     ],
 )
-def test_a_gateway_with_a_wrong_extra_does_not_start(
+async def test_a_gateway_with_a_wrong_extra_does_not_start(
     value: str, said: list[str], tmp_path: Path, database_url: str, redis_url: str
 ) -> None:
     """Ours: `gateway serve` ends at once with one line (PRG-2)."""
@@ -42,10 +41,9 @@ def test_a_gateway_with_a_wrong_extra_does_not_start(
         "GATEWAY_PORT": "0",
         "GATEWAY_EXTRA_TOOLS": value,
     }
-    command = [sys.executable, "-m", "gateway", "serve"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    ended = await run_gateway(["serve"], folder=tmp_path, variables=environment)
 
-    assert ended.returncode != 0
-    assert "Traceback" not in ended.stderr
+    assert ended.code != 0
+    assert "Traceback" not in ended.err
     for words in said:
-        assert words in ended.stderr
+        assert words in ended.err

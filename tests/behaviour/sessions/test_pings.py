@@ -14,7 +14,7 @@ from tests.support.replicas import Replicas, commanding, running_replicas, until
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream
 
-IDLE_S = 9
+IDLE_S = 5
 """A stream says a ping after a third of this."""
 
 PATIENCE_S = 60.0

@@ -3,23 +3,17 @@
 import subprocess
 import sys
 
-import pytest
-
 CHILD = """
 import resource, sys
 from gateway.app import serve
-soft, hard = map(int, sys.argv[1:])
-resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-serve._allow_open_files()
-print(*resource.getrlimit(resource.RLIMIT_NOFILE))
+for soft, hard in ((512, 512), (256, 512)):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    serve._allow_open_files()
+    print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
 
-@pytest.mark.parametrize(
-    ("soft", "hard", "expected"), [(256, 512, "512 512"), (512, 512, "512 512")], ids=["low", "as high as it may be"]
-)
-def test_the_limit_is_raised_to_what_is_allowed(soft: int, hard: int, expected: str) -> None:
-    """Ours: a replica takes its connections also where the usual limit is low (SRV-1)."""
-    command = [sys.executable, "-c", CHILD, str(soft), str(hard)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert ran.stdout.strip() == expected
+def test_the_limit_is_raised_to_what_is_allowed() -> None:
+    """Ours: a replica takes its connections also where the usual limit is low; no more than it may (SRV-1)."""
+    ran = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.split() == ["512"] * 4
