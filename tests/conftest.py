@@ -15,6 +15,7 @@ from tests.support.examples import choose_examples
 from tests.support.loops import TestLoop, unseen
 from tests.support.memory import make_folder
 from tests.support.servers import TestDatabase, TestServers, running_servers
+from tests.support.workers import fork_workers, start_workers
 
 _LAST = -1000
 _PLAIN: list[structlog.typing.Processor] = [
@@ -56,6 +57,20 @@ def trust(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
     Where tests fetch packages the machine's are trusted: their folders have a fixture of this name that does nothing.
     """
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_workers() -> Iterator[None]:
+    """Workers of gateways in this process are forked from one that has imported everything."""
+    with pytest.MonkeyPatch.context() as patched:
+        fork_workers(patched)
+        yield
+
+
+@pytest.fixture
+def real_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are started as in production, for tests that are about them."""
+    start_workers(monkeypatch)
 
 
 @pytest.fixture(scope="session")

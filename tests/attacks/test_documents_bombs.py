@@ -19,6 +19,7 @@ from tests.support.openapi import with_body
 from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream
 
+pytestmark = pytest.mark.usefixtures("real_workers")
 MIB = 1024 * 1024
 _BETWEEN_S = 0.01
 """Between the calls that go on meanwhile: they are to be served, not to take the machine from what is watched."""

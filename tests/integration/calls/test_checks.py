@@ -16,6 +16,7 @@ from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
 
+pytestmark = pytest.mark.usefixtures("real_workers")
 ACME, GLOBEX, INITECH = TenantId("ten_acme"), TenantId("ten_globex"), TenantId("ten_initech")
 DEAR: dict[str, Any] = {
     "type": "object",

@@ -23,6 +23,7 @@ from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec
 
+pytestmark = pytest.mark.usefixtures("real_workers")
 OPTIONS = ImportOptions(prefix="p", base_url="https://api.example.com", known_names={"GET /pets": "kept"})
 TELL = """
 import json, os, sys
