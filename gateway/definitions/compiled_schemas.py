@@ -21,7 +21,7 @@ from gateway.definitions.violations import tell_all, tell_roughly
 from gateway.errors import Fault
 
 IN_LOOP = 1_000_000
-"""Units that are spent on the event loop: at most 35 ms, 2 to 15 for most schemas."""
+"""Units that are spent on the event loop: at most 40 ms, 2 to 15 for most schemas."""
 
 IN_CHILD = 200_000_000
 """Units beyond which nothing is tried: seconds of work, which its limit of CPU time would break off."""
