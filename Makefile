@@ -28,7 +28,7 @@ test-long: export SOAK_CALLS ?= 15000
 test-long: export SOAK_HISTORIES ?= 2
 test-long: export HISTORY_SECONDS ?= 40
 test-long: $(STAMP) ## Run what takes minutes by its nature: installs, older releases, long histories and storms
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m long tests/deploy tests/behaviour
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m long
 	@$(BIN)/python -m pytest -q tests/soak
 
 check: $(STAMP) ## Lint, type-check, hold the layers and the ceilings; ask for known vulnerabilities

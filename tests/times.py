@@ -5,9 +5,11 @@ the test process and of the children that it has waited for, so a process is bil
 it ends. The total counts every process of the run. `--write` writes docs/development/test-times.md.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ _ROOT = Path(__file__).parent.parent
 _PAGE = _ROOT / "docs" / "development" / "test-times.md"
 _DEAREST = 30
 _LEAST_S = 0.5
+_ORPHANS_S = 60
 _PASSED_ON = "cpu_s"
 _RESULT = "TESTS_TIMES_RESULT"
 _SUBREAPER = 36
@@ -40,7 +43,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Times:
-    """What was seen of a run."""
+    """Seconds of a run, by folder, file, test and worker."""
 
     began: float = field(default_factory=monotonic)
     folders: dict[str, Spent] = field(default_factory=dict[str, Spent])
@@ -156,12 +159,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait_for_orphans() -> None:
-    """Wait for what the run has left; each ends by itself when the tests are gone."""
-    try:
+    """Wait for the processes that the run has left, most of which end when their pipes close; at most a minute."""
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(_ORPHANS_S)
+    with contextlib.suppress(ChildProcessError, TimeoutError):
         while True:
             os.wait()
-    except ChildProcessError:
-        return
+    signal.alarm(0)
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError
 
 
 if __name__ == "__main__":

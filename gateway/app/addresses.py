@@ -33,7 +33,7 @@ async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
     if database is not None or redis is not None:
         missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
         raise BrokenSetting(f"{missing}: set both server URLs, or neither to have both started")
-    # Alembic and what it imports: 120 modules that a replica with configured servers has no use for.
+    # Alembic and its own imports: 105 modules that a replica with configured servers does not need.
     from gateway.store.migrate import migrate  # noqa: PLC0415
 
     async with EmbeddedServers(settings.data_dir) as urls:

@@ -55,9 +55,9 @@ class Slots:
         self._hash = f"{bus.namespace}:t:{tenant}:slots"
         self._limit = 0
         self._spare = 0
-        """How many slots may stay in hand unused; a small limit leaves none for that."""
+        """Slots that may stay unused while calls run; none of a small limit."""
         self._in_hand = 0
-        """How many slots may stay unused where nothing runs."""
+        """Slots that may stay unused while none run."""
         self._in_use = 0
         self._held = 0
         self._held_until = 0.0
@@ -122,10 +122,8 @@ class Slots:
         Where nothing runs, so few stay in hand that nobody misses them, while there is a call between two renewals.
         """
         needed = self._in_use + self._waiting
-        if self._held - needed <= self._in_hand:
-            return
-        allowed = max(self._spare, self._in_hand, needed) if needed and self._spare else self._in_hand
-        if self._held - needed <= allowed:
+        unused = self._held - needed
+        if unused <= self._in_hand or (needed and self._spare and unused <= max(self._spare, needed)):
             return
         if self._synced is not None or self._is_tidying or self._is_alone:
             return

@@ -12,7 +12,7 @@ from gateway.store.audit_chain import START, AuditRow, audit_id, link, now_us, s
 from gateway.store.audit_heads import End
 
 APPEND = "select append_audit($1::audit_row[])"
-"""Its argument: what `rows` makes. `asyncpg` sends one array of rows at a fifth of the cost of one array per column."""
+"""Its argument is a list of `StoredRow`: `asyncpg` makes 4 instance checks per row, and 35 for one array per column."""
 
 StoredRow: TypeAlias = tuple[object, ...]
 """The values of an `AuditRow`, and its MAC."""

@@ -1,13 +1,14 @@
 """What a request's body is: bytes within a limit and a time, and JSON that means one thing only.
 
 Two readers of the same bytes must not see different values: so no duplicate keys, no NaN or infinities, nothing but
-UTF-8, no byte order mark, no lone surrogates; integers stay exact. Nesting is bounded.
+UTF-8, no byte order mark, no lone surrogates; integers stay exact. Nesting and the digits of an integer are bounded.
 """
 
 import contextlib
 import json
 import math
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
@@ -22,9 +23,14 @@ from gateway.web.fields import fields_of
 from gateway.web.slow import receive_within
 
 MAX_DEPTH = 64
+MOST_DIGITS = sys.int_info.str_digits_check_threshold
+"""Of an integer: 640. Reading and writing it takes quadratic time, and each request does both several times."""
 
 _SEARCHED_CHARACTERS = 64 * 1024
 _BOM = b"\xef\xbb\xbf"
+_ZEROES = bytes(ord("0") if chr(byte).isdecimal() else ord(" ") for byte in range(256))
+"""Maps every digit to 0."""
+_TOO_LONG = b"0" * (MOST_DIGITS + 1)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|-?Infinity|NaN')
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -114,7 +120,7 @@ class _NotStrict(ValueError):
 
 
 def _parse_fast(raw: bytes) -> object:
-    """The value of a text without escapes, in half the time.
+    """The value of a text without escapes and long numbers, in half the time.
 
     There, every quotation mark begins or ends a string. `msgspec` keeps one member of each name, so a value that is
     written with fewer of them has lost one.
@@ -122,7 +128,7 @@ def _parse_fast(raw: bytes) -> object:
     Raises:
         msgspec.DecodeError, UnicodeDecodeError, RecursionError, _NotStrict: it is for `_parse_slowly` to read.
     """
-    if b"\\" in raw:
+    if b"\\" in raw or (len(raw) > MOST_DIGITS and _TOO_LONG in raw.translate(_ZEROES)):
         raise _NotStrict
     value: object = msgspec.json.decode(raw)
     if msgspec.json.encode(value).count(b'"') != raw.count(b'"'):
@@ -155,8 +161,6 @@ def _parse(text: str) -> object:
         raise _broken(f"nested deeper than {MAX_DEPTH} levels") from None
     except _NotStrict as error:
         raise _find_fault(text) or _broken(str(error)) from None
-    except ValueError:  # Python bounds the digits of an integer, because reading them takes quadratic time
-        raise _broken("a number has too many digits") from None
     return value
 
 
@@ -173,6 +177,12 @@ def _twice(key: str) -> str:
     return f"the key {key[:64]!a} is there twice"
 
 
+def _integer(text: str) -> int:
+    if len(text.removeprefix("-")) > MOST_DIGITS:
+        raise _NotStrict(f"an integer has more than {MOST_DIGITS} digits")
+    return int(text)
+
+
 def _number(text: str) -> float:
     value = float(text)
     if value in _INFINITIES:
@@ -185,7 +195,7 @@ def _constant(name: str) -> NoReturn:
 
 
 _INFINITIES = frozenset({math.inf, -math.inf})
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_number, parse_constant=_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_float=_number, parse_constant=_constant)
 
 
 def _is_deeper(value: object, depth: int) -> bool:

@@ -1,6 +1,7 @@
 """Workers of gateways in this process are forked from a template; those of replicas start as in production."""
 
 import atexit
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,8 @@ def start_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _start_forked(command: Sequence[str]) -> Process:
     *python, module = command
-    if module not in MODULES or python != [sys.executable, "-I", "-m"]:
+    is_ours = module in MODULES and python == [sys.executable, "-I", "-m"]
+    if not is_ours or not hasattr(os, "pidfd_open"):  # Linux alone has it
         return await _start(command)
     return await _start([sys.executable, "-I", "-S", str(_LAUNCHER), _template(), module])
 
