@@ -1,10 +1,7 @@
-"""Runs every test; at most three that failed get one second look, alone, and are named whatever comes of it.
+"""`python -m tests.whole [pytest arguments]`: run every test; look once more, alone, at those that failed.
 
-Thousands of tests start hundreds of processes on machines that others use too. A test that fails beside others and
-passes alone is a fault to be found, of the test or of the product, and is printed as such; it is not a reason to
-believe the other thousands less. Four failures, or one that fails again, end the run as failed.
-
-Run as `python -m tests.whole`; what follows goes on to pytest.
+A failing test fails the run, whatever the second look finds. The second look is a diagnosis: a test that passes alone
+is printed as UNSTEADY, because it depends on what runs beside it. More than three failures get none.
 """
 
 import json
@@ -21,17 +18,15 @@ MOST = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: 0 when every test passed, be it at the second look."""
+    """The exit code of the first run: 0 when every test passed at once."""
     _FAILED.unlink(missing_ok=True)
-    first = _pytest(arguments)
+    code = _pytest(arguments)
     failed = failures(_FAILED)
-    if first != _TESTS_FAILED or not 0 < len(failed) <= MOST:
-        return first
-    print("second look, alone:", *failed, sep="\n  ", flush=True)
-    second = _pytest(["-q", *failed])
-    if second == 0:
-        print("UNSTEADY: failed beside others, passed alone:", *failed, sep="\n  ", flush=True)
-    return second
+    if code == _TESTS_FAILED and 0 < len(failed) <= MOST:
+        print("second look, alone:", *failed, sep="\n  ", flush=True)
+        if _pytest(["-q", *failed]) == 0:
+            print("UNSTEADY: failed beside others, passed alone:", *failed, sep="\n  ", flush=True)
+    return code
 
 
 def failures(cache: Path) -> Sequence[str]:
