@@ -1,11 +1,9 @@
 """The migration as Compose and Kubernetes run it: the image's command, their variables, the login of the owner."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from gateway.store.engine import Store
@@ -14,6 +12,7 @@ from tests.deploy.dockerfile import image_variables
 from tests.deploy.kustomize import build
 from tests.deploy.test_kubernetes import KUBERNETES
 from tests.deploy.topology import clean_environment
+from tests.support.commands import run_gateway
 from tests.support.servers import TestServers
 
 Job = tuple[list[str], dict[str, str]]
@@ -43,9 +42,8 @@ async def test_the_job_migrates_an_empty_database_and_does_no_harm_a_second_time
     with servers.empty_database() as database:
         secret.write_text(f"{database.owner_url}\n")
         for _ in range(2):
-            command = [sys.executable, "-m", "gateway", *words]
-            ended = await anyio.run_process(command, env=environment, cwd=tmp_path, check=False)
-            assert ended.returncode == 0, ended.stderr.decode()
+            ended = await run_gateway(words, folder=tmp_path, variables=environment)
+            assert ended.code == 0, ended.err
         async with Store(database.app_url) as store:
             await store.check()
 

@@ -22,6 +22,7 @@ from tests.deploy import pages
 from tests.deploy.compose import ROOT
 from tests.deploy.sockets import free_port
 from tests.deploy.topology import clean_environment
+from tests.support.forks import Forked
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
@@ -142,7 +143,7 @@ async def _example(folder: Path) -> AsyncGenerator[tuple[dict[str, str], str]]:
         "GATEWAY_PORT": str(port),
         "GATEWAY_DATA_DIR": str(folder / "gateway"),
     }
-    child = _launch(environment, folder / "log")
+    child = await anyio.to_thread.run_sync(_launch, environment, folder / "log")
     try:
         with anyio.fail_after(PATIENCE_S):
             upstream = await anyio.to_thread.run_sync(_read_upstream, child, abandon_on_cancel=True)
@@ -152,20 +153,17 @@ async def _example(folder: Path) -> AsyncGenerator[tuple[dict[str, str], str]]:
         child.send_signal(signal.SIGINT)
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await anyio.to_thread.run_sync(child.wait, abandon_on_cancel=True)
-        child.kill()
-        child.communicate()
+        child.end()
 
 
-def _launch(environment: dict[str, str], log: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "examples.run", "--upstream-port", "0"]
-    with log.open("w") as errors:
-        return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
+def _launch(environment: dict[str, str], log: Path) -> Forked:
+    return Forked(["--upstream-port", "0"], environment, module="examples.run", folder=ROOT, errors=log)
 
 
-def _read_upstream(child: "subprocess.Popen[str]") -> str:
+def _read_upstream(child: Forked) -> str:
     """Where the example says that its API is; it serves by then."""
     assert child.stdout is not None
     for line in child.stdout:
-        if (found := re.match(r"The example library is at (\S+),", line)) is not None:
+        if (found := re.match(r"The example library is at (\S+),", line.decode())) is not None:
             return found[1]
     raise AssertionError("the example ended before it was ready")

@@ -14,7 +14,7 @@ from tests.support.replicas import tool_names, until
 from tests.support.servers import TestServers
 from tests.support.upstream import recording_upstream
 
-CLIENTS_PER_ERA = 3
+CLIENTS_PER_ERA = 2
 PATIENCE_S = 60
 
 

@@ -4,12 +4,11 @@ import os
 import signal
 import ssl
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -22,6 +21,7 @@ from gateway.app.readiness import Readiness
 from tests.deploy.compose import ROOT, read_compose
 from tests.deploy.programs import find_program
 from tests.deploy.sockets import free_port
+from tests.support.forks import Forked
 from tests.support.gateway import RunningGateway
 from tests.support.replicas import until
 
@@ -40,12 +40,15 @@ class Process:
         self._command = list(command)
         self._environment = environment
         self._folder = folder
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: subprocess.Popen[bytes] | Forked | None = None
 
     def start(self) -> None:
         """Start it."""
+        self._child = self._launch()
+
+    def _launch(self) -> subprocess.Popen[bytes] | Forked:
         with self.log.open("ab") as log:
-            self._child = _launch(self._command, self._environment, self._folder, log)
+            return subprocess.Popen(self._command, env=self._environment, cwd=self._folder, stdout=log, stderr=log)
 
     async def stop(self) -> int:
         """Ask it to end as an engine does, and tell how it ended."""
@@ -71,8 +74,10 @@ class Replica(Process):
         self.url = f"http://127.0.0.1:{self.port}"
         self.admin_url = f"http://127.0.0.1:{admin_port}"
         environment = {**environment, "GATEWAY_ADMIN_HOST": "127.0.0.1", "GATEWAY_ADMIN_PORT": str(admin_port)}
-        command = [sys.executable, "-m", "gateway", "serve", "--port", str(self.port)]
-        super().__init__(name, command, environment, folder)
+        super().__init__(name, ["serve", "--port", str(self.port)], environment, folder)
+
+    def _launch(self) -> Forked:
+        return Forked(self._command, self._environment, folder=self._folder, output=self.log, errors=self.log)
 
     async def ready(self) -> None:
         """Wait until it can serve."""
@@ -211,9 +216,3 @@ async def _answers(http: httpx.AsyncClient, url: str) -> bool:
         return (await http.get(url)).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def _launch(
-    command: Sequence[str], environment: dict[str, str], folder: Path, log: IO[bytes]
-) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log)

@@ -20,31 +20,36 @@ _COMMANDS = (
     *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
     *("policies", "trail", "calling", "doctor", "trial", "serving"),
 )
-_PRELOADED = ("gateway.app.build", *(f"gateway.cli.{name}" for name in _COMMANDS))
+_PRELOADED = ("gateway.app.build", "examples.run", *(f"gateway.cli.{name}" for name in _COMMANDS))
 _ENDING_S = 60.0
 _one_by_one = threading.Lock()
 """Starting a process looks how all others ended, and a status that one thread has read cannot be read by another."""
 
 
 class Forked:
-    """A running `python -m gateway`, with what tests use of `subprocess.Popen`."""
+    """A running `python -m gateway`, or of another module, with what tests use of `subprocess.Popen`."""
 
     def __init__(
         self,
         arguments: Sequence[str],
         environment: Mapping[str, str],
         *,
+        module: str = "gateway",
         folder: Path | None = None,
         given: Path | None = None,
         output: Path | None = None,
         errors: Path | None = None,
     ) -> None:
-        """Start it. Its streams are the files named, appended to; `stdout` is a pipe where no file is named for it."""
+        """Start `python -m` with that module. Its streams are the files named, appended to.
+
+        `stdout` is a pipe where no file is named for it.
+        """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(_PRELOADED))
         reader, writer = context.Pipe(duplex=False)
         files = [str(path or os.devnull) for path in (given, output, errors)]
-        told = list(arguments), dict(environment), str(folder or Path.cwd()), files, writer if output is None else None
+        program = module, *arguments
+        told = program, dict(environment), str(folder or Path.cwd()), files, writer if output is None else None
         self._child = context.Process(target=_become, args=told, daemon=True)
         with _one_by_one:
             self._child.start()
@@ -90,9 +95,16 @@ class Forked:
         """End it."""
         self.send_signal(signal.SIGKILL)
 
+    def end(self) -> None:
+        """End it, wait for that and close what it was read from."""
+        self.kill()
+        self.wait(_ENDING_S)
+        if self.stdout is not None:
+            self.stdout.close()
+
 
 def _become(
-    arguments: list[str], environment: dict[str, str], folder: str, files: list[str], out: Connection | None
+    program: tuple[str, ...], environment: dict[str, str], folder: str, files: list[str], out: Connection | None
 ) -> None:
     """Turn a fresh fork into the program."""
     for number, path in enumerate(files):
@@ -108,5 +120,5 @@ def _become(
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))  # as the interpreter reads it
-    sys.argv = ["gateway", *arguments]
-    runpy.run_module("gateway", run_name="__main__", alter_sys=True)
+    sys.argv = list(program)
+    runpy.run_module(program[0], run_name="__main__", alter_sys=True)

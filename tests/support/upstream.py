@@ -37,6 +37,14 @@ class RecordingUpstream:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has come."""
 
+    def reset(self) -> None:
+        """Forget what was asked, answer as at first, and let go of requests that wait."""
+        if self.gate is not None:
+            self.gate.set()
+        fresh = RecordingUpstream(port=self.port)
+        for name in self.__slots__:
+            setattr(self, name, getattr(fresh, name))
+
     @property
     def url(self) -> str:
         """Where it listens."""

@@ -4,10 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.behaviour.cli.conftest import environment
 from tests.support.commands import run_gateway
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.servers import TestDatabase, execute
+from tests.support.stand import Stand
+from tests.support.upstream import RecordingUpstream
 
 
 async def _doctor(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
@@ -15,7 +19,15 @@ async def _doctor(folder: Path, *arguments: str, **variables: str) -> tuple[int,
     return done.code, done.out, done.err
 
 
-async def test_the_operator_examines_the_gateway_and_nobody_else(gateway: RunningGateway) -> None:
+@pytest.fixture
+def stand(own_stand: Stand) -> Stand:
+    """One of the test's own: it damages the database."""
+    return own_stand
+
+
+async def test_the_operator_examines_the_gateway_and_nobody_else(
+    gateway: RunningGateway, upstream: RecordingUpstream
+) -> None:
     """Ours: what an installation lacks is the operator's to know (ADM-1, TEN-5)."""
     await gateway.create_tenant("acme")
     alone = (await gateway.admin.get("/doctor")).json()
@@ -25,9 +37,8 @@ async def test_the_operator_examines_the_gateway_and_nobody_else(gateway: Runnin
     assert alone["status"] == "ok"
     assert examined["status"] == "warning"  # the recording upstream is on the list for all tenants (ISO-5)
     (egress,) = (finding for finding in examined["findings"] if finding["check"] == "egress")
-    entry = egress["detail"].rpartition(" ")[2]
-    assert entry.startswith("127.0.0.1:")
-    assert f"gateway tenant egress SLUG --allow {entry}" in egress["mend"]
+    assert upstream.authority in egress["detail"]
+    assert f"gateway tenant egress SLUG --allow {upstream.authority}" in egress["mend"]
     checks = {finding["check"]: finding["status"] for finding in examined["findings"]}
     assert {check for check, status in checks.items() if status != "ok"} == {"egress"}
     assert len(checks) == 16

@@ -1,21 +1,26 @@
 """The command line as a person runs it: a process of its own, against a running gateway."""
 
+import io
 import json
 import os
-import signal
-import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Mapping
+import tempfile
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from tests.support.commands import Ended, run_gateway
 from tests.support.documents import pets
-from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway
-from tests.support.upstream import RecordingUpstream, recording_upstream
+from tests.support.forks import Forked
+from tests.support.gateway import OPERATOR_KEY, RunningGateway
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.upstream import RecordingUpstream
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 ROOT = Path(__file__).parents[3]
 
@@ -53,41 +58,23 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(*arguments: str, folder: Path, **variables: str) -> Generator[subprocess.Popen[str]]:
-    """A command that serves until it is told to stop, which must go well."""
-    child = subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment(**variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield child
-    except BaseException:
-        child.kill()
-        _, err = child.communicate(timeout=30)
-        sys.stderr.write(err)
-        raise
-    child.send_signal(signal.SIGTERM)
-    _, err = child.communicate(timeout=60)
-    assert child.returncode == 0, err
-    assert "Traceback" not in err, err
-
-
-@pytest.fixture
-async def upstream() -> AsyncGenerator[RecordingUpstream]:
-    """An upstream that writes down what it is asked."""
-    async with recording_upstream() as started:
-        yield started
-
-
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str, upstream: RecordingUpstream) -> AsyncGenerator[RunningGateway]:
-    """A gateway that may call the recording upstream."""
-    async with running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as started:
-        yield started
+def serving(*arguments: str, folder: Path, module: str = "gateway") -> Generator[IO[str]]:
+    """What a command prints that serves until it is told to stop, which must go well."""
+    with tempfile.TemporaryDirectory(prefix="gwc-") as scratch:
+        errors = Path(scratch) / "err"
+        child = Forked(arguments, environment(), module=module, folder=folder, errors=errors)
+        assert child.stdout is not None
+        try:
+            with io.TextIOWrapper(child.stdout) as printed:
+                yield printed
+                child.terminate()
+                code = child.wait(60)
+        except BaseException:
+            child.kill()
+            sys.stderr.write(errors.read_text())
+            raise
+        assert code == 0, errors.read_text()
+        assert "Traceback" not in errors.read_text()
 
 
 @pytest.fixture

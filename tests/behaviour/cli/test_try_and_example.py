@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
@@ -19,16 +19,14 @@ from tests.support.commands import run_gateway
 _DOCUMENT = ROOT / "examples" / "library" / "openapi.yaml"
 
 
-def _read_until(child: subprocess.Popen[str], last: str) -> str:
+def _read_until(printed: IO[str], last: str) -> str:
     """What the command prints, up to a line that starts like this."""
-    assert child.stdout is not None
     lines: list[str] = []
-    for line in child.stdout:
+    for line in printed:
         lines.append(line)
         if line.startswith(last):
             return "".join(lines)
-    _, err = child.communicate(timeout=30)
-    raise AssertionError(f"it ended without {last!r}:\n{''.join(lines)}{err}")
+    raise AssertionError(f"it ended without {last!r}:\n{''.join(lines)}")
 
 
 def _value(lines: str, name: str) -> str:
@@ -44,8 +42,8 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
     """Ours: one command from a document to its first call, and the printed curl line works as it is (OAS-1, SRV-1)."""
     with serving_upstream(build_upstream(Library()), port=0) as port:
         base_url = f"http://127.0.0.1:{port}"
-        with serving("-m", "gateway", "try", str(_DOCUMENT), "--base-url", base_url, folder=tmp_path) as child:
-            printed = _read_until(child, "curl")
+        with serving("try", str(_DOCUMENT), "--base-url", base_url, folder=tmp_path) as lines:
+            printed = _read_until(lines, "curl")
             url, key = _value(printed, "MCP URL"), _value(printed, "header").removeprefix("Authorization: Bearer ")
             result: Any = _first_result(url, key, "getOpeningHours")
             if shutil.which("curl") is not None:
@@ -62,8 +60,8 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
 
 def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
     """Ours: `--json` is for programs: nothing else stands on standard output (CLI-1)."""
-    with serving("-m", "gateway", "try", str(_DOCUMENT), "--json", folder=tmp_path) as child:
-        facts: Any = json.loads(_read_until(child, "}"))
+    with serving("try", str(_DOCUMENT), "--json", folder=tmp_path) as lines:
+        facts: Any = json.loads(_read_until(lines, "}"))
 
     assert facts["tools"] == facts["report"]["counts"]["ok"] == 10
     assert facts["tools_list_tokens_estimate"] == round(facts["tools_list_bytes"] / 4)
@@ -103,9 +101,9 @@ class Start:
 
 
 def _start_example(folder: Path) -> Start:
-    arguments = ("-m", "examples.run", "--port", "0", "--upstream-port", "0", "--data-dir", str(folder))
-    with serving(*arguments, folder=ROOT) as child:
-        printed = _read_until(child, "curl")
+    arguments = ("--port", "0", "--upstream-port", "0", "--data-dir", str(folder))
+    with serving(*arguments, module="examples.run", folder=ROOT) as lines:
+        printed = _read_until(lines, "curl")
         url, key = _value(printed, "MCP URL"), _value(printed, "header").removeprefix("Authorization: Bearer ")
         operator = {"Authorization": f"Bearer {(folder / 'operator-key').read_text().strip()}"}
         source = url.replace("/t/example/mcp", "/admin/v1/tenants/example/sources/library")

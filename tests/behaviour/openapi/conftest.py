@@ -1,15 +1,17 @@
 """A gateway with one tenant and two upstreams that write down what they are asked."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.upstream import RecordingUpstream, Seen, recording_upstream
+from tests.support.gateway import RunningGateway
+from tests.support.stand import Stand, common_stand, database, gateway, own_stand, redis_url, stand, upstream
+from tests.support.upstream import RecordingUpstream, Seen
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 SLUG = "acme"
 
@@ -31,8 +33,8 @@ class Desk:
     def seen(self) -> list[tuple[int, Seen]]:
         """What was asked since the last time, with the number of the upstream."""
         found = [(number, seen) for number, upstream in enumerate(self.upstreams, 1) for seen in upstream.seen]
-        for upstream in self.upstreams:
-            upstream.seen.clear()
+        for each in self.upstreams:
+            each.seen.clear()
         return found
 
     async def import_document(self, document: object, credentials: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -59,14 +61,9 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(database_url: str, redis_url: str) -> AsyncGenerator[Desk]:
+async def desk(stand: Stand) -> Desk:
     """A tenant that may do everything, without a document."""
-    async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(recording_upstream())
-        second = await stack.enter_async_context(recording_upstream())
-        allowed = [first.authority, second.authority]
-        gateway = await stack.enter_async_context(running_gateway(database_url, redis_url, egress_allow=allowed))
-        await gateway.create_tenant(SLUG)
-        policy = {"moderate": "allow", "dangerous": "allow"}
-        (await gateway.admin.put(f"/tenants/{SLUG}/policy", json=policy)).raise_for_status()
-        yield Desk(gateway, (first, second), await gateway.create_key(SLUG))
+    await stand.gateway.create_tenant(SLUG)
+    policy = {"moderate": "allow", "dangerous": "allow"}
+    (await stand.gateway.admin.put(f"/tenants/{SLUG}/policy", json=policy)).raise_for_status()
+    return Desk(stand.gateway, stand.upstreams, await stand.gateway.create_key(SLUG))

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.documents import pets
-from tests.support.gateway import RunningGateway, gateway_beside_upstream, running_gateway
+from tests.support.gateway import RunningGateway
 from tests.support.servers import TestServers
-from tests.support.upstream import RecordingUpstream, recording_upstream
+from tests.support.stand import common_stand, database, gateway, own_stand, redis_url, running_stand, stand, upstream
+from tests.support.upstream import RecordingUpstream
+
+__all__ = ["common_stand", "database", "gateway", "own_stand", "redis_url", "stand", "upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +22,6 @@ class Acme:
     upstream: RecordingUpstream
     key: str
     slug: str = "acme"
-
-
-@pytest.fixture
-async def upstream() -> AsyncGenerator[RecordingUpstream]:
-    """An upstream that writes down what it is asked."""
-    async with recording_upstream() as started:
-        yield started
-
-
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str, upstream: RecordingUpstream) -> AsyncGenerator[RunningGateway]:
-    """A gateway that may call the recording upstream."""
-    async with running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as started:
-        yield started
 
 
 @pytest.fixture
@@ -50,8 +39,8 @@ def acme(own_acme: Acme) -> Acme:
 @pytest.fixture(scope="module")
 async def common_acme(servers: TestServers) -> AsyncGenerator[Acme]:
     """The same for all tests of a module, for those that change nothing of it."""
-    async with gateway_beside_upstream(servers) as (gateway, upstream):
-        yield await _found(gateway, upstream)
+    async with running_stand(servers) as stand:
+        yield await _found(stand.gateway, stand.upstreams[0])
 
 
 async def _found(gateway: RunningGateway, upstream: RecordingUpstream) -> Acme:

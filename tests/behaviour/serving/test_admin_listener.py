@@ -3,8 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from gateway.app.listeners import bind
 from gateway.app.registrations import Registrations
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings, load_settings
+from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY
 from tests.support.servers import TestServers
 
@@ -33,7 +32,7 @@ class Doors:
 
     mcp: httpx.AsyncClient
     admin: httpx.AsyncClient
-    child: subprocess.Popen[bytes]
+    child: Forked
     facts: dict[str, object]
 
 
@@ -50,8 +49,7 @@ async def doors(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) 
             "GATEWAY_ADMIN_PORT": "0",
             "GATEWAY_DATA_DIR": str(tmp_path_factory.mktemp("data")),
         }
-        command = [sys.executable, "-m", "gateway", "serve", "--port", "0", "--json"]
-        with _running(command, environment) as child:
+        with _running(environment) as child:
             printed = await anyio.to_thread.run_sync(_first_document, child)
             facts: dict[str, object] = json.loads(printed)
             async with (
@@ -62,17 +60,15 @@ async def doors(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @contextmanager
-def _running(command: list[str], environment: dict[str, str]) -> Generator[subprocess.Popen[bytes]]:
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def _running(environment: dict[str, str]) -> Generator[Forked]:
+    child = Forked(["serve", "--port", "0", "--json"], environment)
     try:
         yield child
     finally:
-        if child.poll() is None:
-            child.kill()
-        child.communicate(timeout=90)
+        child.end()
 
 
-def _first_document(child: subprocess.Popen[bytes]) -> str:
+def _first_document(child: Forked) -> str:
     """The JSON that `serve --json` prints when it answers."""
     assert child.stdout is not None
     lines: list[str] = []
@@ -83,7 +79,7 @@ def _first_document(child: subprocess.Popen[bytes]) -> str:
         except ValueError:
             continue
         return "".join(lines)
-    raise AssertionError(f"the gateway ended: {child.stderr.read().decode() if child.stderr else ''}")
+    raise AssertionError("the gateway ended")
 
 
 async def test_the_admin_api_answers_on_its_own_listener_alone(doors: Doors) -> None:

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,13 +11,14 @@ import anyio
 import anyio.to_thread
 import httpx
 
+from tests.support.forks import Forked
 from tests.support.gateway import OPERATOR_KEY
 
 
 class Gateway:
     """`gateway serve` with embedded servers."""
 
-    def __init__(self, child: subprocess.Popen[bytes], data_dir: Path, log: Path, http: httpx.AsyncClient) -> None:
+    def __init__(self, child: Forked, data_dir: Path, log: Path, http: httpx.AsyncClient) -> None:
         self.child = child
         self.log = log
         self.http = http
@@ -56,8 +55,8 @@ async def _serving(folder: Path) -> AsyncGenerator[Gateway]:
     data_dir, log = folder / "data", folder / "log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
     environment |= {"GATEWAY_OPERATOR_KEY": OPERATOR_KEY, "GATEWAY_LOG_FORMAT": "json"}
-    command = [sys.executable, "-m", "gateway", "serve", "--json", "--port", "0", "--data-dir", str(data_dir)]
-    child = _start(command, environment, log)
+    arguments = ["serve", "--json", "--port", "0", "--data-dir", str(data_dir)]
+    child = Forked(arguments, environment, errors=log)
     try:
         with child.stdout or contextlib.nullcontext():
             said = await anyio.to_thread.run_sync(_read_url, child)
@@ -69,12 +68,7 @@ async def _serving(folder: Path) -> AsyncGenerator[Gateway]:
         child.wait()
 
 
-def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as lines:
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=lines)
-
-
-def _read_url(child: subprocess.Popen[bytes]) -> str:
+def _read_url(child: Forked) -> str:
     assert child.stdout is not None
     for line in child.stdout:
         if b'"url"' in line:

@@ -18,7 +18,9 @@ import anyio.to_thread
 import httpx
 import pytest
 
+from tests.support.commands import run_gateway
 from tests.support.documents import pets
+from tests.support.forks import Forked
 from tests.support.gateway import ACCEPT, META, MODERN, OPERATOR_KEY
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
@@ -35,19 +37,29 @@ def _environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def _serving(data_dir: Path, port: int, **variables: str) -> Generator[subprocess.Popen[bytes]]:
-    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
+def _serving(data_dir: Path, port: int, **variables: str) -> Generator[Forked]:
+    arguments = ["serve", "--port", str(port), "--data-dir", str(data_dir)]
     environment = _environment(GATEWAY_OPERATOR_KEY=OPERATOR_KEY, **variables)
-    child = subprocess.Popen([sys.executable, *arguments], env=environment, stderr=subprocess.PIPE)
+    child = Forked(arguments, environment, errors=data_dir.with_suffix(".log"))
     try:
         yield child
     finally:
-        if child.poll() is None:
+        child.end()
+
+
+@contextmanager
+def _started(data_dir: Path, port: int, **variables: str) -> Generator[subprocess.Popen[bytes]]:
+    """The same from the entry point on, as an operator starts it."""
+    arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
+    environment = _environment(GATEWAY_OPERATOR_KEY=OPERATOR_KEY, **variables)
+    with subprocess.Popen([sys.executable, *arguments], env=environment) as child:
+        try:
+            yield child
+        finally:
             child.kill()
-        child.communicate(timeout=90)
 
 
-async def _ready(port: int, child: subprocess.Popen[bytes]) -> None:
+async def _ready(port: int, child: subprocess.Popen[bytes] | Forked) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         with anyio.fail_after(180):
             while True:
@@ -60,7 +72,7 @@ async def _ready(port: int, child: subprocess.Popen[bytes]) -> None:
                 await anyio.sleep(0.02)
 
 
-async def _exit_code(child: subprocess.Popen[bytes]) -> int:
+async def _exit_code(child: subprocess.Popen[bytes] | Forked) -> int:
     with anyio.fail_after(90):
         return await anyio.to_thread.run_sync(child.wait)
 
@@ -104,7 +116,7 @@ async def test_sigterm_finishes_the_call_in_flight_and_exits_with_0(
     port = _free_port()
     upstream.gate = gate = asyncio.Event()
     answers: list[httpx.Response] = []
-    with _serving(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
+    with _started(tmp_path / "d", port, GATEWAY_EGRESS_ALLOW=upstream.authority) as child:
         await _ready(port, child)
         key = await _prepare(port, upstream)
 
@@ -146,18 +158,16 @@ async def test_a_second_start_finds_what_the_first_kept(tmp_path: Path, upstream
         ({"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "GATEWAY_SECRET_KEYS"),
     ],
 )
-def test_a_broken_setting_is_one_line_and_an_exit_code(tmp_path: Path, variables: dict[str, str], said: str) -> None:
+async def test_a_broken_setting_is_one_line_and_an_exit_code(
+    tmp_path: Path, variables: dict[str, str], said: str
+) -> None:
     """Ours: the operator reads which variable to mend (SRV-3)."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway", "serve", "--data-dir", str(tmp_path / "d")],
-        env=_environment(**variables),
-        capture_output=True,
-        timeout=180,
-        check=False,
-    )
+    arguments = ["serve", "--data-dir", str(tmp_path / "d")]
 
-    assert done.returncode != 0
-    lines = done.stderr.decode().strip().splitlines()
+    done = await run_gateway(arguments, folder=tmp_path, variables=_environment(**variables))
+
+    assert done.code != 0
+    lines = done.err.strip().splitlines()
     assert len(lines) == 1
     assert said in lines[0]
 
@@ -171,10 +181,9 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
         await _ready(port, child)
         key = await _prepare(port, upstream)
         answer = await _call(port, key)
-        child.send_signal(signal.SIGTERM)
+        child.terminate()
         await _exit_code(child)
-        assert child.stderr is not None
-        lines = [json.loads(line) for line in child.stderr.read().splitlines()]
+        lines = [json.loads(line) for line in (tmp_path / "d.log").read_text().splitlines()]
 
     correlation_id = answer.headers["x-request-id"]
     assert re.fullmatch(r"[0-9a-f]{24}", correlation_id)
