@@ -88,11 +88,10 @@ def test_size_is_limited() -> None:
         read_document(b"{" + b" " * document.LARGEST + b"}")
 
 
-@pytest.mark.parametrize("raw", [b'{"openapi":"3.1.0","x":[' + b"1," * 1_000_000 + b"1]}", b"- 1\n" * 1_000_001])
-def test_the_number_of_values_is_limited(raw: bytes) -> None:
+def test_the_number_of_values_is_limited() -> None:
     """Ours: a million values."""
     with pytest.raises(DocumentTooLarge):
-        read_document(raw)
+        read_document(b'{"openapi":"3.1.0","x":[' + b"1," * 1_000_000 + b"1]}")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What the query tools say of every real document, against what can be found out about it by other means."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, TypeVar, cast
 
 import jsonschema_rs
@@ -25,30 +24,28 @@ VALIDATORS = {
     for name, text in DEFINITIONS.items()
     if (schema := msgspec.json.decode(text).get("outputSchema")) is not None
 }
-SAMPLED = 50
+SAMPLED = 25
 _Item = TypeVar("_Item")
 
-documents = pytest.mark.parametrize("name", [*all_specs(), ARCHIVE])
+
+@pytest.fixture(scope="module", params=[*all_specs(), ARCHIVE])
+def document(request: pytest.FixtureRequest) -> bytes:
+    """Each document once: pytest runs the tests of one together; of an archive, the one that its files make."""
+    if request.param == ARCHIVE:
+        return bundle(unpack((specs_dir() / ARCHIVE).read_bytes()), entry=None).document
+    return load_spec(request.param)
 
 
-@cache
-def load(name: str) -> bytes:
-    """The document; of an archive, the one that its files make."""
-    if name == ARCHIVE:
-        return bundle(unpack((specs_dir() / name).read_bytes()), entry=None).document
-    return load_spec(name)
-
-
-@cache
-def view(name: str) -> View:
+@pytest.fixture(scope="module")
+def seen(document: bytes) -> View:
     """The document as one sees it who sees everything."""
-    return view_of(load(name))
+    return view_of(document)
 
 
-@cache
-def graph(name: str) -> Graph:
+@pytest.fixture(scope="module")
+def known(document: bytes) -> Graph:
     """What leads to what in the document, worked out the long way."""
-    return Graph(cast("dict[str, Any]", read_tree(load(name))))
+    return Graph(cast("dict[str, Any]", read_tree(document)))
 
 
 def sample(items: Sequence[_Item], wanted: int = SAMPLED) -> Sequence[_Item]:
@@ -73,10 +70,8 @@ def questions(seen: View) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get_schema_details", {"name": schema.name, **more}
 
 
-@documents
-def test_every_answer_is_as_declared_and_bounded(name: str) -> None:
+def test_every_answer_is_as_declared_and_bounded(seen: View) -> None:
     """Ours: structured content fits the listed output schema, whatever the document; 32 KB, a page 256 KB (OAS-5)."""
-    seen = view(name)
     for tool, arguments in questions(seen):
         answer = ask(tool, seen, **arguments)
         assert VALIDATORS[tool].is_valid(answer), (tool, arguments)
@@ -84,10 +79,8 @@ def test_every_answer_is_as_declared_and_bounded(name: str) -> None:
         assert len(render(answer).encode()) <= limit, (tool, arguments)
 
 
-@documents
-def test_what_leads_to_what_is_what_the_document_says(name: str) -> None:
+def test_what_leads_to_what_is_what_the_document_says(seen: View, known: Graph) -> None:
     """Ours: `dependencies` and `usedBy` are those that following every reference gives, all of them (OAS-5)."""
-    seen, known = view(name), graph(name)
     names = {schema.name for schema in seen.schemas}
     assert names == set(known.direct)
     reached = {schema: known.reached({schema}) & names for schema in names}
@@ -103,10 +96,8 @@ def test_what_leads_to_what_is_what_the_document_says(name: str) -> None:
         assert set(used_by[len(users) :]) == callers, schema
 
 
-@documents
-def test_parameters_of_paths_are_there(name: str) -> None:
+def test_parameters_of_paths_are_there(seen: View, known: Graph) -> None:
     """OpenAPI: what a path says of its parameters holds for its operations, unless they say otherwise themselves."""
-    seen, known = view(name), graph(name)
     for endpoint in sample(seen.endpoints):
         reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
         has_body = "requestBody" in msgspec.json.decode(endpoint.details)
@@ -119,10 +110,8 @@ def test_parameters_of_paths_are_there(name: str) -> None:
         assert bool(changed) <= has_body, endpoint.identity
 
 
-@documents
-def test_what_is_cut_can_be_put_together_again(name: str) -> None:
+def test_what_is_cut_can_be_put_together_again(seen: View) -> None:
     """Ours: whoever follows every pointer has the whole of it, byte for byte, and no answer is too large (OAS-5)."""
-    seen = view(name)
     for schema in sorted(seen.schemas, key=lambda entry: -len(bytes(entry.schema)))[:3]:
         for depth in (0, 1):
             reader = Reader(seen, "get_schema_details", name=schema.name, depth=depth)
