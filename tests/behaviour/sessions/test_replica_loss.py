@@ -9,7 +9,7 @@ import pytest
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import Events, Wire, call, request
-from tests.support.replicas import until
+from tests.support.replicas import forget_killed, until
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ async def test_a_request_id_is_free_again_after_its_replica_is_lost(talk: Talk) 
         place = await _begin(talk, wire, events)
         a.kill()
         await _until_cut(events)
+    await forget_killed(talk.redis_url)
     async with wire.listening(b, place) as events:
         await events.rest(seconds=10)
     talk.upstream.gate.set()
@@ -181,5 +182,6 @@ async def test_an_ended_session_is_noticed_without_a_message(talk: Talk) -> None
             async def is_gone() -> bool:
                 return (await wire.post(talk.replicas.b, request("ping"))).status_code == 404
 
-            await until(is_gone, seconds=15)
-            assert await events.rest(seconds=30) == []
+            with talk.replicas.b.hurrying():
+                await until(is_gone, seconds=15)
+                assert await events.rest(seconds=30) == []
