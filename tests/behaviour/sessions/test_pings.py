@@ -1,20 +1,16 @@
 """Pings of the server: who answers keeps its stream, who does not loses it, whichever replica hears the answer."""
 
-from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
 import pytest
 from mcp import Client
 
-from tests.behaviour.sessions.conftest import Talk
+from tests.behaviour.sessions.conftest import IDLE_S, Talk
 from tests.support.events import Event, Events, Wire, call
 from tests.support.gateway import ACCEPT
-from tests.support.replicas import Replicas, commanding, running_replicas, until
-from tests.support.servers import TestServers
-from tests.support.upstream import RecordingUpstream
+from tests.support.replicas import commanding, until
 
-IDLE_S = 6
 PING_S = IDLE_S / 3
 """After so long without a message a stream says a ping."""
 
@@ -22,25 +18,9 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
-
-
-@pytest.fixture(scope="module")
-async def shared_replicas(
-    servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Replicas]:
-    """Two replicas whose sessions are short-lived, and which are impatient with quiet streams therefore."""
-    with servers.database() as database:
-        async with running_replicas(
-            database.app_url,
-            common_redis,
-            tmp_path_factory.mktemp("replicas"),
-            egress_allow=[upstream.authority],
-            session_idle_s=str(IDLE_S),
-        ) as started:
-            yield started
+def talk(impatient_talk: Talk) -> Talk:
+    """At replicas that are impatient with quiet streams."""
+    return impatient_talk
 
 
 async def _ping(talk: Talk, events: Events) -> Event:

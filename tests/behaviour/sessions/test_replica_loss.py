@@ -5,17 +5,10 @@ import time
 
 import anyio
 import httpx2
-import pytest
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import Events, Wire, call, request
 from tests.support.replicas import forget_killed, until
-
-
-@pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
 
 
 async def _begin(talk: Talk, wire: Wire, events: Events) -> str:
