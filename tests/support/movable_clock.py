@@ -6,13 +6,14 @@ of libraries, such as the timeout of a Redis command, keep real time; so do the 
 other process.
 """
 
+import asyncio
 import ctypes
 import inspect
 import signal
 import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from typing import Any
+from typing import Any, TypeVarTuple, cast
 
 import uvloop
 
@@ -23,6 +24,8 @@ MOVED = signal.SIGUSR1
 
 _TRANSPARENT = ("asyncio.", "anyio.", "contextlib", __name__)
 _OURS = "gateway."
+
+_Arguments = TypeVarTuple("_Arguments")
 
 _real_monotonic = time.monotonic
 
@@ -71,19 +74,29 @@ class MovableLoop(uvloop.Loop):
         """Seconds on the clock."""
         return super().time() + self._lead.reached_s
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None) -> Any:
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*_Arguments], object],
+        *args: *_Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
         """Set a timer to a time of the clock."""
         return self.call_later(when - self.time(), callback, *args, context=context)
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Any:
+        self,
+        delay: float,
+        callback: Callable[[*_Arguments], object],
+        *args: *_Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
         """Set a timer; one that the gateway sets runs out with the clock, any other after real seconds."""
         if not _is_set_by_the_gateway():
             return super().call_later(delay, callback, *args, context=context)
         timer = MovableTimer(self._timers, self.time() + delay, callback, args)
         self._set(timer, context or copy_context())
-        return timer
+        return cast("asyncio.TimerHandle", timer)  # it has all of one that is used
 
     def begin(self) -> None:
         """Make steps until the goal is reached."""
