@@ -15,7 +15,8 @@ from tests.support.examples import choose_examples
 from tests.support.loops import TestLoop, unseen
 from tests.support.memory import make_folder
 from tests.support.servers import TestDatabase, TestServers, running_servers
-from tests.support.workers import fork_workers, start_workers
+from tests.support.worker_starts import fork_from, start_as_usual
+from tests.support.workers import worker_template
 
 _LAST = -1000
 _PLAIN: list[structlog.typing.Processor] = [
@@ -60,17 +61,17 @@ def trust(monkeypatch: pytest.MonkeyPatch, authority: Path) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def forked_workers() -> Iterator[None]:
+def forked_workers() -> None:
     """Workers of gateways in this process are forked from one that has imported everything."""
-    with pytest.MonkeyPatch.context() as patched:
-        fork_workers(patched)
-        yield
+    fork_from(worker_template)
 
 
 @pytest.fixture
-def real_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def real_workers() -> Iterator[None]:
     """Workers are started as in production, for tests that are about them."""
-    start_workers(monkeypatch)
+    start_as_usual()
+    yield
+    fork_from(worker_template)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """Processes of the gateway forked from one that has imported everything, which is most of what a start takes.
 
 One such process serves each test process (`multiprocessing`'s fork server). What forks from it is `python -m gateway`
-in all that a test can see from outside: a process of its own, with its arguments, variables, folder and streams. A test
-that is about starting or about imports starts the program itself.
+in all that a test can see from outside: a process of its own, with its arguments, variables, folder and streams; but a
+test can move its clock. A test that is about starting or about imports starts the program itself.
 """
 
 import multiprocessing
@@ -11,17 +11,25 @@ import runpy
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO
+
+from tests.support import movable_clock, worker_starts
+from tests.support.workers import worker_template
 
 _COMMANDS = (
     *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
     *("policies", "trail", "calling", "doctor", "trial", "serving"),
 )
-_PRELOADED = ("gateway.app.build", "examples.run", *(f"gateway.cli.{name}" for name in _COMMANDS))
+_PRELOADED = (
+    *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),
+    *(f"gateway.cli.{name}" for name in _COMMANDS),
+)
 _ENDING_S = 60.0
+_FAR_S = 1e9
 _one_by_one = threading.Lock()
 """Starting a process looks how all others ended, and a status that one thread has read cannot be read by another."""
 
@@ -48,9 +56,10 @@ class Forked:
         context.set_forkserver_preload(list(_PRELOADED))
         reader, writer = context.Pipe(duplex=False)
         files = [str(path or os.devnull) for path in (given, output, errors)]
-        program = module, *arguments
+        self._lead = context.RawValue(movable_clock.Lead)
+        program = (module, *arguments)
         told = program, dict(environment), str(folder or Path.cwd()), files, writer if output is None else None
-        self._child = context.Process(target=_become, args=told, daemon=True)
+        self._child = context.Process(target=_become, args=(*told, self._lead, worker_template()), daemon=True)
         with _one_by_one:
             self._child.start()
         writer.close()
@@ -87,6 +96,20 @@ class Forked:
         if self.poll() is None:
             os.kill(self.pid, number)
 
+    def advance(self, seconds: float) -> None:
+        """Begin to move its clock ahead, which takes a twentieth of the time (see `tests/support/movable_clock.py`)."""
+        self._lead.goal_s = max(self._lead.goal_s, self._lead.reached_s) + seconds
+        self.send_signal(movable_clock.MOVED)
+
+    @contextmanager
+    def hurrying(self) -> Generator[None]:
+        """While the block runs, its clock runs ahead, some twenty seconds in one."""
+        self.advance(_FAR_S)
+        try:
+            yield
+        finally:
+            self._lead.goal_s = 0.0
+
     def terminate(self) -> None:
         """Ask it to end."""
         self.send_signal(signal.SIGTERM)
@@ -104,7 +127,13 @@ class Forked:
 
 
 def _become(
-    program: tuple[str, ...], environment: dict[str, str], folder: str, files: list[str], out: Connection | None
+    program: tuple[str, ...],
+    environment: dict[str, str],
+    folder: str,
+    files: list[str],
+    out: Connection | None,
+    lead: movable_clock.Lead,
+    workers: str,
 ) -> None:
     """Turn a fresh fork into the program."""
     for number, path in enumerate(files):
@@ -121,4 +150,6 @@ def _become(
     os.chdir(folder)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))  # as the interpreter reads it
     sys.argv = list(program)
+    movable_clock.install(lead)
+    worker_starts.fork_from(lambda: workers)
     runpy.run_module(program[0], run_name="__main__", alter_sys=True)

@@ -1,6 +1,7 @@
 """Listen streams over two replicas: what is changed at one is told by the other, whatever became of the event."""
 
 from collections.abc import AsyncIterable
+from contextlib import AsyncExitStack
 
 import anyio
 import pytest
@@ -66,7 +67,8 @@ async def test_a_change_that_nobody_told_of_is_told_when_b_finds_it_out(acme: Ac
         group.start_soon(ask_on)
         with acme.replicas.a.muted():
             await _change(acme)
-        await _hears(stream)
+        with acme.replicas.b.hurrying():
+            await _hears(stream)
         group.cancel_scope.cancel()
 
 
@@ -106,7 +108,7 @@ async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) ->
         other.listen(tools_list_changed=True) as stays,
     ):
         with anyio.fail_after(PATIENCE_S * 2):
-            async with anyio.create_task_group() as group:
+            async with AsyncExitStack() as stack, anyio.create_task_group() as group:
                 for key in keys.values():
                     group.start_soon(listen, key)
                 await listening.wait()
@@ -115,6 +117,7 @@ async def test_streams_of_ended_keys_end_although_nobody_was_told(acme: Acme) ->
                         path = f"/tenants/{acme.slug}/keys/key_{keys[name].split('_')[2]}"
                         ended = gateway.admin.delete(path) if name == "delete" else gateway.admin.post(f"{path}/{name}")
                         (await ended).raise_for_status()
+                stack.enter_context(acme.replicas.b.hurrying())
         await _change(acme)
         await _hears(stays)
 

@@ -1,7 +1,7 @@
 """What one replica commits, the other shows: told by an event, or found out when the event was lost."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -159,7 +159,8 @@ async def test_the_next_tenant_of_a_slug_starts_empty(acme: Acme, way: Way) -> N
     for mode in ("legacy", "2026-07-28"):
         async with acme.replicas.client(acme.slug, new, mode, to=acme.replicas.b) as client:
             assert await tool_names(client) == ["op_0000"]
-    await _refuses(acme, acme.key, within=FOUND_OUT_S)
+    with acme.replicas.b.hurrying():
+        await _refuses(acme, acme.key, within=FOUND_OUT_S)
 
 
 @asynccontextmanager
@@ -181,7 +182,11 @@ async def test_b_finds_out_what_nobody_told_it(acme: Acme, slugs: Iterator[str])
     await gateway.create_tenant(other)
     orphan = await gateway.create_key(other)
     wanted = sorted([*PETS, "changed_op_0000", "op_0000"])
-    async with _both_eras(acme, acme.key) as clients, anyio.create_task_group() as group:
+    async with (
+        _both_eras(acme, acme.key) as clients,
+        AsyncExitStack() as stack,
+        anyio.create_task_group() as group,
+    ):
         for client in clients:
             assert len(await tool_names(client)) == 12
         assert await _status(acme.replicas, acme.slug, revoked) == await _status(acme.replicas, other, orphan) == 400
@@ -192,6 +197,7 @@ async def test_b_finds_out_what_nobody_told_it(acme: Acme, slugs: Iterator[str])
             await _forbid(acme)
             await _revoke(acme, revoked)
             (await gateway.admin.delete(f"/tenants/{other}")).raise_for_status()
+            stack.enter_context(acme.replicas.b.hurrying())
             for client in clients:
                 group.start_soon(partial(_shows, client, wanted, within=FOUND_OUT_S))
                 group.start_soon(partial(_denies, client, within=FOUND_OUT_S))
@@ -219,7 +225,8 @@ async def test_a_private_upstream_permitted_and_withdrawn_at_a_is_so_at_b(acme: 
         async def has_become() -> bool:
             return await _arrives(acme, b) is is_open
 
-        await until(has_become, seconds=within)
+        with b.hurrying() if way is _lost else nullcontext():
+            await until(has_become, seconds=within)
 
     async with recording_upstream() as private:
         await a.gateway.import_document(acme.slug, many(private.url, 1), name="private")

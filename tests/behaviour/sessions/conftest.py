@@ -1,7 +1,7 @@
 """Two replicas with a tenant whose tools talk: they tell progress, log, ask, and take their time."""
 
 import itertools
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -25,6 +25,12 @@ CONFIRM: dict[str, Any] = {
     "properties": {"confirm": {"type": "boolean"}},
     "required": ["confirm"],
 }
+IDLE_S = 6
+"""The life of an unused session at the impatient replicas, whose streams are kept alive three times in it."""
+
+OWN = ("wait", "silent", "danger", "echo")
+"""The tools of a tenant of one test."""
+
 STEPS = 6
 URIS = ("note://1", "note://2", "note://3")
 
@@ -163,6 +169,29 @@ async def shared_replicas(
 
 
 @pytest.fixture(scope="package")
+async def impatient_replicas(
+    servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Replicas]:
+    """Two more replicas, whose sessions are short-lived, and which are impatient with quiet streams therefore."""
+    with servers.database() as database:
+        async with running_replicas(
+            database.app_url,
+            common_redis,
+            tmp_path_factory.mktemp("impatient"),
+            egress_allow=[upstream.authority],
+            session_idle_s=str(IDLE_S),
+        ) as started:
+            yield started
+
+
+@pytest.fixture(scope="package")
+async def impatient_slug(impatient_replicas: Replicas, upstream: RecordingUpstream) -> str:
+    """A tenant of theirs for all tests."""
+    await furnish(impatient_replicas.a.gateway, "impatient", upstream, OWN)
+    return "impatient"
+
+
+@pytest.fixture(scope="package")
 def slugs() -> Iterator[str]:
     """Names that no other test has taken."""
     return (f"talk-{number}" for number in itertools.count(1))
@@ -173,7 +202,7 @@ async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) ->
     """A tenant for all tests that change nothing of it and count nothing in it."""
     await shared_replicas.heal()
     gateway = shared_replicas.a.gateway
-    await _furnish(gateway, "talk", upstream)
+    await furnish(gateway, "talk", upstream)
     limits = {"limits": {"calls_per_second": 10_000, "burst": 10_000}}
     (await gateway.admin.put("/tenants/talk/policy", json=limits)).raise_for_status()
     return "talk"
@@ -196,8 +225,31 @@ async def own_talk(
     """A tenant of this test alone, on two replicas that are up and well."""
     await _prepare(shared_replicas, upstream)
     slug = next(slugs)
-    await _furnish(shared_replicas.a.gateway, slug, upstream)
+    await furnish(shared_replicas.a.gateway, slug, upstream, OWN)
     async with _talking(shared_replicas, slug, common_redis, upstream) as talk:
+        yield talk
+
+
+@pytest.fixture
+async def bare_talk(
+    shared_replicas: Replicas, slugs: Iterator[str], common_redis: str, upstream: RecordingUpstream
+) -> AsyncGenerator[Talk]:
+    """A tenant of this test alone that has resources and one tool, and calls no upstream."""
+    await _prepare(shared_replicas, upstream)
+    slug, gateway = next(slugs), shared_replicas.a.gateway
+    await gateway.create_tenant(slug)
+    await _add(gateway, slug, ("echo",))
+    async with _talking(shared_replicas, slug, common_redis, upstream) as talk:
+        yield talk
+
+
+@pytest.fixture
+async def impatient_talk(
+    impatient_replicas: Replicas, impatient_slug: str, common_redis: str, upstream: RecordingUpstream
+) -> AsyncGenerator[Talk]:
+    """A key of this test alone at the impatient replicas, which are up and well."""
+    await _prepare(impatient_replicas, upstream)
+    async with _talking(impatient_replicas, impatient_slug, common_redis, upstream) as talk:
         yield talk
 
 
@@ -208,11 +260,19 @@ async def _prepare(replicas: Replicas, upstream: RecordingUpstream) -> None:
     upstream.arrived.clear()
 
 
-async def _furnish(gateway: RunningGateway, slug: str, upstream: RecordingUpstream) -> None:
+async def furnish(
+    gateway: RunningGateway, slug: str, upstream: RecordingUpstream, tools: Collection[str] | None = None
+) -> None:
+    """Create a tenant with a document, resources, and its tools: all, or those named."""
     await gateway.create_tenant(slug)
     await gateway.import_document(slug, pets(upstream.url))
+    await _add(gateway, slug, tools)
+
+
+async def _add(gateway: RunningGateway, slug: str, tools: Collection[str] | None) -> None:
     for body in talking_tools():
-        await add(gateway, slug, "tools", body)
+        if tools is None or body["definition"]["name"] in tools:
+            await add(gateway, slug, "tools", body)
     for uri in URIS:
         await add(gateway, slug, "resources", text_resource(uri))
 

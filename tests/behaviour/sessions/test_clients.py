@@ -87,7 +87,7 @@ async def test_a_modern_client_without_the_capability_is_told_what_is_missing(ta
     assert caught.value.error.data["requiredCapabilities"] == {"elicitation": {}}
 
 
-async def test_a_handshake_client_hears_of_updates_and_changes(own_talk: Talk) -> None:
+async def test_a_handshake_client_hears_of_updates_and_changes(bare_talk: Talk) -> None:
     """MCP: both on the GET stream, which the client opens by itself (RES-4, CAP-2)."""
     inbox: list[Any] = []
 
@@ -97,16 +97,16 @@ async def test_a_handshake_client_hears_of_updates_and_changes(own_talk: Talk) -
     def kinds() -> list[str]:
         return [each.method for each in inbox if hasattr(each, "method")]
 
-    async with own_talk.replicas.client(own_talk.slug, own_talk.key, "legacy", message_handler=hear) as client:
+    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=hear) as client:
         await _subscribe(client)
 
         async def is_listening() -> bool:
-            return ("a", "GET") in own_talk.replicas.turns or ("b", "GET") in own_talk.replicas.turns
+            return ("a", "GET") in bare_talk.replicas.turns or ("b", "GET") in bare_talk.replicas.turns
 
         await until(is_listening)
-        for replica in own_talk.replicas.all:
-            await own_talk.update(URIS[0], replica.gateway)
-        await add(own_talk.gateway, own_talk.slug, "tools", static_tool("brand_new"))
+        for replica in bare_talk.replicas.all:
+            await bare_talk.update(URIS[0], replica.gateway)
+        await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
 
         async def is_told() -> bool:
             return (
@@ -118,18 +118,20 @@ async def test_a_handshake_client_hears_of_updates_and_changes(own_talk: Talk) -
 
 
 @pytest.mark.parametrize("number", [0, 1])
-async def test_a_modern_client_listens_at_one_replica_to_what_is_said_at_the_other(own_talk: Talk, number: int) -> None:
+async def test_a_modern_client_listens_at_one_replica_to_what_is_said_at_the_other(
+    bare_talk: Talk, number: int
+) -> None:
     """MCP: `subscriptions/listen`: what was asked for, acknowledged first (RES-4)."""
-    here, there = own_talk.replicas.all[number], own_talk.replicas.all[1 - number]
+    here, there = bare_talk.replicas.all[number], bare_talk.replicas.all[1 - number]
     async with (
-        own_talk.replicas.client(own_talk.slug, own_talk.key, "2026-07-28", to=here) as client,
+        bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "2026-07-28", to=here) as client,
         client.listen(resource_subscriptions=[URIS[0]], tools_list_changed=True) as events,
     ):
         with anyio.fail_after(20):
-            await own_talk.update(URIS[1], there.gateway)
-            await own_talk.update(URIS[0], there.gateway)
+            await bare_talk.update(URIS[1], there.gateway)
+            await bare_talk.update(URIS[0], there.gateway)
             updated = await anext(events)
-            await add(there.gateway, own_talk.slug, "tools", static_tool("brand_new"))
+            await add(there.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
             changed = await anext(events)
 
     assert (type(updated).__name__, getattr(updated, "uri", None)) == ("ResourceUpdated", URIS[0])
@@ -154,27 +156,27 @@ async def test_a_client_of_the_old_transport_is_served_by_both_replicas(talk: Ta
         assert told == [float(number) for number in range(1, STEPS + 1)]
 
 
-async def test_the_sdks_client_survives_the_loss_of_the_replica_that_streams_to_it(own_talk: Talk) -> None:
+async def test_the_sdks_client_survives_the_loss_of_the_replica_that_streams_to_it(bare_talk: Talk) -> None:
     """Ours: the client reconnects by itself and goes on hearing (SRV-3)."""
     inbox: list[Any] = []
 
     async def hear(message: Any) -> None:
         inbox.append(message)
 
-    a, b = own_talk.replicas.a, own_talk.replicas.b
-    async with own_talk.replicas.client(own_talk.slug, own_talk.key, "legacy", message_handler=hear) as client:
+    a, b = bare_talk.replicas.a, bare_talk.replicas.b
+    async with bare_talk.replicas.client(bare_talk.slug, bare_talk.key, "legacy", message_handler=hear) as client:
         await _subscribe(client)
 
         async def is_listening() -> bool:
-            return any(method == "GET" for _, method in own_talk.replicas.turns)
+            return any(method == "GET" for _, method in bare_talk.replicas.turns)
 
         await until(is_listening)
-        streaming = next(name for name, method in own_talk.replicas.turns if method == "GET")
+        streaming = next(name for name, method in bare_talk.replicas.turns if method == "GET")
         dead, alive = (a, b) if streaming == "a" else (b, a)
-        own_talk.replicas.turns.clear()
+        bare_talk.replicas.turns.clear()
         dead.kill()
         await until(is_listening, seconds=15)
-        await own_talk.update(URIS[0], alive.gateway)
+        await bare_talk.update(URIS[0], alive.gateway)
 
         async def is_told() -> bool:
             return any(getattr(each, "method", "") == "notifications/resources/updated" for each in inbox)

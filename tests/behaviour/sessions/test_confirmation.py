@@ -6,22 +6,23 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from tests.behaviour.sessions.conftest import Talk
-from tests.support.replicas import Mode
+from tests.behaviour.sessions.conftest import Talk, furnish
+from tests.support.replicas import Mode, Replicas
+from tests.support.upstream import RecordingUpstream
 
 ERAS: tuple[Mode, ...] = ("legacy", "2026-07-28")
 
 
-@pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
-
-
-async def _confirming(talk: Talk) -> None:
-    answer = await talk.gateway.admin.put(f"/tenants/{talk.slug}/policy", json={"safe": "confirm"})
+@pytest.fixture(scope="module")
+async def common_slug(shared_replicas: Replicas, upstream: RecordingUpstream) -> str:
+    """A tenant that wants its users' word before every call."""
+    await shared_replicas.heal()
+    gateway = shared_replicas.a.gateway
+    await furnish(gateway, "confirming", upstream, ())
+    answer = await gateway.admin.put("/tenants/confirming/policy", json={"safe": "confirm"})
     assert answer.status_code == 200, answer.text
     assert answer.json()["safe"] == "confirm"
+    return "confirming"
 
 
 async def _ask_for_a_pet(client: Client) -> types.CallToolResult:
@@ -42,7 +43,6 @@ async def test_the_user_is_asked_and_only_a_yes_is_one(
     talk: Talk, mode: Mode, said: types.ElicitResult, sent: int
 ) -> None:
     """Ours: the question shows the request; nothing is sent without a yes, and with one exactly once (SAF-2)."""
-    await _confirming(talk)
     asked: list[str] = []
 
     async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -61,7 +61,6 @@ async def test_the_user_is_asked_and_only_a_yes_is_one(
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_client_that_cannot_ask_its_user_is_refused(talk: Talk, mode: Mode) -> None:
     """Ours: where nobody can be asked, nothing is done (SAF-2)."""
-    await _confirming(talk)
     async with talk.replicas.client(talk.slug, talk.key, mode) as client:
         result = await _ask_for_a_pet(client)
 

@@ -13,10 +13,11 @@ import pytest
 from tests.behaviour.sessions.conftest import URIS, Talk
 from tests.support.documents import pets
 from tests.support.events import Events
-from tests.support.gateway import ACCEPT, META, MODERN, running_gateway
-from tests.support.patient import patient_upstream
+from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
+from tests.support.patient import PatientUpstream, patient_upstream
 from tests.support.primitives import add, static_tool, text_prompt, tool
 from tests.support.replicas import Replica, until
+from tests.support.servers import TestServers
 
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 YES = {"action": "accept", "content": {"confirm": True}}
@@ -247,52 +248,62 @@ async def test_leaving_is_cancelling(own_talk: Talk, name: str) -> None:
     await until(is_recorded)
 
 
+@pytest.fixture(scope="module")
+async def patient(servers: TestServers) -> AsyncGenerator[tuple[RunningGateway, PatientUpstream, str]]:
+    """A gateway before an upstream that never answers, and a key."""
+    with servers.database() as database:
+        async with (
+            patient_upstream() as upstream,
+            running_gateway(database.app_url, servers.own_redis(), egress_allow=[upstream.authority]) as gateway,
+        ):
+            await gateway.create_tenant("acme")
+            await gateway.import_document("acme", pets(upstream.url))
+            yield gateway, upstream, await gateway.create_key("acme")
+
+
 @pytest.mark.parametrize("accept", [ACCEPT, "application/json"])
 @pytest.mark.parametrize("meta", [{}, {"com.example/more": 1}])
 async def test_leaving_ends_the_upstream_call(
-    database_url: str, redis_url: str, accept: str, meta: dict[str, Any]
+    patient: tuple[RunningGateway, PatientUpstream, str], accept: str, meta: dict[str, Any]
 ) -> None:
     """Ours: the connection to the upstream is given up when nobody waits for it any more, whichever way the call goes
     and also where the client takes no stream (SRV-1).
     """
-    async with (
-        patient_upstream() as upstream,
-        running_gateway(database_url, redis_url, egress_allow=[upstream.authority]) as gateway,
-    ):
-        await gateway.create_tenant("acme")
-        await gateway.import_document("acme", pets(upstream.url))
-        key = await gateway.create_key("acme")
-        params = {"name": "get_pet", "arguments": {"id": 7}}
-        async with httpx2.AsyncClient(base_url=gateway.url, trust_env=False) as client:
-            sending = asyncio.create_task(
-                client.post(
-                    "/t/acme/mcp",
-                    json=_body("tools/call", params, {}, **meta),
-                    headers={**_headers(key, "tools/call", params), "accept": accept},
-                )
+    gateway, upstream, key = patient
+    upstream.arrived.clear()
+    upstream.left.clear()
+    params = {"name": "get_pet", "arguments": {"id": 7}}
+    async with httpx2.AsyncClient(base_url=gateway.url, trust_env=False) as client:
+        sending = asyncio.create_task(
+            client.post(
+                "/t/acme/mcp",
+                json=_body("tools/call", params, {}, **meta),
+                headers={**_headers(key, "tools/call", params), "accept": accept},
             )
-            with anyio.fail_after(10):
-                await upstream.arrived.wait()
-            sending.cancel()
-            with anyio.fail_after(10):
-                await upstream.left.wait()
+        )
+        with anyio.fail_after(10):
+            await upstream.arrived.wait()
+        assert not upstream.left.is_set()
+        sending.cancel()
+        with anyio.fail_after(10):
+            await upstream.left.wait()
 
 
-async def test_listening_begins_with_what_is_served(own_talk: Talk) -> None:
+async def test_listening_begins_with_what_is_served(bare_talk: Talk) -> None:
     """MCP: acknowledged first, with ids, and only what was asked for, declared and may be read (RES-4)."""
-    await add(own_talk.gateway, own_talk.slug, "prompts", text_prompt("greet"))
+    await add(bare_talk.gateway, bare_talk.slug, "prompts", text_prompt("greet"))
     wanted = {
         "toolsListChanged": True,
         "promptsListChanged": True,
         "resourceSubscriptions": [URIS[0], "note://none", URIS[0]],
     }
-    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
+    async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
         acknowledged = await events.message()
-        await add(own_talk.gateway, own_talk.slug, "resources", _note("note://9"))
-        await add(own_talk.gateway, own_talk.slug, "tools", static_tool("brand_new"))
+        await add(bare_talk.gateway, bare_talk.slug, "resources", _note("note://9"))
+        await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
         changed = await events.message()
-        await own_talk.update(URIS[1])
-        await own_talk.update(URIS[0])
+        await bare_talk.update(URIS[1])
+        await bare_talk.update(URIS[0])
         updated = await events.message()
 
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
@@ -312,42 +323,42 @@ def _note(uri: str) -> dict[str, Any]:
     return {"definition": {"uri": uri, "name": uri[-1]}, "handler": handler}
 
 
-async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(own_talk: Talk) -> None:
+async def test_a_listener_is_not_told_of_what_it_may_no_longer_read(bare_talk: Talk) -> None:
     """Ours: what is told is what could be read now (RES-4, TEN-5)."""
     wanted = {"resourceSubscriptions": list(URIS[:2])}
-    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
+    async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", {"notifications": wanted}) as events:
         await events.message()
-        found = (await own_talk.gateway.admin.get(f"/tenants/{own_talk.slug}/resources")).json()["items"]
+        found = (await bare_talk.gateway.admin.get(f"/tenants/{bare_talk.slug}/resources")).json()["items"]
         first = next(each["id"] for each in found if each["definition"]["uri"] == URIS[0])
-        hidden = await own_talk.gateway.admin.patch(
-            f"/tenants/{own_talk.slug}/resources/{first}", json={"enabled": False}
+        hidden = await bare_talk.gateway.admin.patch(
+            f"/tenants/{bare_talk.slug}/resources/{first}", json={"enabled": False}
         )
         assert hidden.status_code == 200, hidden.text
-        await own_talk.gateway.admin.post(f"/tenants/{own_talk.slug}/resources/updated", json={"uri": URIS[0]})
-        await own_talk.update(URIS[1])
+        await bare_talk.gateway.admin.post(f"/tenants/{bare_talk.slug}/resources/updated", json={"uri": URIS[0]})
+        await bare_talk.update(URIS[1])
         updated = await events.message()
 
     assert updated["params"]["uri"] == URIS[1]
 
 
-async def test_streams_are_capped_per_tenant_over_both_replicas(own_talk: Talk) -> None:
+async def test_streams_are_capped_per_tenant_over_both_replicas(bare_talk: Talk) -> None:
     """Ours: one stream more than the tenant may have is refused with a hint, in both eras (TEN-3)."""
     policy = {"limits": {"streams": 3}}
-    (await own_talk.gateway.admin.put(f"/tenants/{own_talk.slug}/policy", json=policy)).raise_for_status()
-    wire = await own_talk.wire()
+    (await bare_talk.gateway.admin.put(f"/tenants/{bare_talk.slug}/policy", json=policy)).raise_for_status()
+    wire = await bare_talk.wire()
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True}}
-    a, b = own_talk.replicas.all
+    a, b = bare_talk.replicas.all
     async with (
-        _streaming(own_talk, a, "subscriptions/listen", listen) as one,
-        _streaming(own_talk, b, "subscriptions/listen", listen) as two,
+        _streaming(bare_talk, a, "subscriptions/listen", listen) as one,
+        _streaming(bare_talk, b, "subscriptions/listen", listen) as two,
         wire.listening(b) as three,
     ):
         for events in (one, two, three):
             await events.next()
-        other = await own_talk.wire()
+        other = await bare_talk.wire()
         async with other.listening(a) as fourth:
             refused = json.loads(await fourth.response.aread())
-        answer = (await _post(own_talk, b, "subscriptions/listen", listen)).json()
+        answer = (await _post(bare_talk, b, "subscriptions/listen", listen)).json()
         async with wire.listening(a) as again:  # its own place is free for it
             await again.next()
 
@@ -376,12 +387,12 @@ async def test_a_drained_replica_ends_its_listeners_with_a_result(talk: Talk) ->
     assert said[-1]["result"]["_meta"][SUBSCRIPTION] == 1
 
 
-async def test_what_may_have_been_missed_is_told(own_talk: Talk) -> None:
+async def test_what_may_have_been_missed_is_told(bare_talk: Talk) -> None:
     """Ours: this era has no replay, so after a gap a listener is told to look at everything again (RES-4)."""
     listen: dict[str, Any] = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": [URIS[0]]}}
-    async with _streaming(own_talk, own_talk.replicas.b, "subscriptions/listen", listen) as events:
+    async with _streaming(bare_talk, bare_talk.replicas.b, "subscriptions/listen", listen) as events:
         await events.message()
-        own_talk.replicas.b.drop_subscription()
+        bare_talk.replicas.b.drop_subscription()
         methods = {(await events.message())["method"] for _ in range(2)}
 
     assert methods == {"notifications/tools/list_changed", "notifications/resources/updated"}

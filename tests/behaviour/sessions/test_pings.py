@@ -1,48 +1,31 @@
 """Pings of the server: who answers keeps its stream, who does not loses it, whichever replica hears the answer."""
 
-from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
 import pytest
 from mcp import Client
 
-from tests.behaviour.sessions.conftest import Talk
+from tests.behaviour.sessions.conftest import IDLE_S, Talk
 from tests.support.events import Event, Events, Wire, call
 from tests.support.gateway import ACCEPT
-from tests.support.replicas import Replicas, commanding, running_replicas, until
-from tests.support.servers import TestServers
-from tests.support.upstream import RecordingUpstream
+from tests.support.replicas import commanding, until
 
-IDLE_S = 5
-"""A stream says a ping after a third of this."""
+PING_S = IDLE_S / 3
+"""After so long without a message a stream says a ping."""
 
 PATIENCE_S = 60.0
 
 
 @pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
+def talk(impatient_talk: Talk) -> Talk:
+    """At replicas that are impatient with quiet streams."""
+    return impatient_talk
 
 
-@pytest.fixture(scope="module")
-async def shared_replicas(
-    servers: TestServers, common_redis: str, upstream: RecordingUpstream, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Replicas]:
-    """Two replicas whose sessions are short-lived, and which are impatient with quiet streams therefore."""
-    with servers.database() as database:
-        async with running_replicas(
-            database.app_url,
-            common_redis,
-            tmp_path_factory.mktemp("replicas"),
-            egress_allow=[upstream.authority],
-            session_idle_s=str(IDLE_S),
-        ) as started:
-            yield started
-
-
-async def _ping(events: Events) -> Event:
+async def _ping(talk: Talk, events: Events) -> Event:
+    """The next ping on a stream of the first replica, which is due by now."""
+    talk.replicas.a.advance(PING_S)
     while True:
         event = await events.next(seconds=PATIENCE_S)
         if event.data:
@@ -51,11 +34,12 @@ async def _ping(events: Events) -> Event:
             return event
 
 
-def _open_questions(talk: Talk, session: str) -> set[bytes]:
+def _fields(talk: Talk, session: str, prefix: bytes) -> set[bytes]:
+    """What Redis keeps of a session's questions: `q:` and the name of each, `a:` and the name of each answered one."""
     states = talk.stored(f"*:s:{session}:state")
     with commanding(talk.redis_url) as command:
         names = [name for state in states for name in cast(list[bytes], command("HKEYS", state))]
-    return {name for name in names if name.startswith(b"q:")}
+    return {name for name in names if name.startswith(prefix)}
 
 
 async def test_an_answer_keeps_the_stream_wherever_it_arrives(talk: Talk) -> None:
@@ -63,17 +47,18 @@ async def test_an_answer_keeps_the_stream_wherever_it_arrives(talk: Talk) -> Non
     wire = await talk.wire()
     names: set[str] = set()
     async with wire.listening(talk.replicas.a) as events:
+        await events.next()
         for at in (talk.replicas.b, talk.replicas.a, talk.replicas.b):
-            ping = (await _ping(events)).message
+            ping = (await _ping(talk, events)).message
             names.add(ping["id"])
             assert (await wire.answer(at, ping, {})).status_code == 202
         refused = {
             "jsonrpc": "2.0",
-            "id": (await _ping(events)).message["id"],
+            "id": (await _ping(talk, events)).message["id"],
             "error": {"code": -32601, "message": "?"},
         }
         assert (await wire.post(talk.replicas.b, refused)).status_code == 202
-        names.add((await _ping(events)).message["id"])
+        names.add((await _ping(talk, events)).message["id"])
 
     assert len(names) == 4
     assert all(len(name) >= 16 for name in names)
@@ -86,20 +71,21 @@ async def test_whoever_answers_no_ping_loses_the_stream_and_not_the_session(talk
         place = (await events.next()).id
         pings: list[str] = []
         for _ in range(2):
-            ping = (await _ping(events)).message
+            ping = (await _ping(talk, events)).message
             pings.append(ping["id"])
             await wire.post(talk.replicas.b, call("echo", {"name": "x"}))
             assert (await other.answer(talk.replicas.b, ping, {})).status_code == 202, "counts in its own session only"
-        assert await events.rest(seconds=PATIENCE_S) == []
+        with talk.replicas.a.hurrying():
+            assert await events.rest(seconds=PATIENCE_S) == []
 
     async def is_tidy() -> bool:
-        return _open_questions(talk, wire.session) == set()
+        return _fields(talk, wire.session, b"q:") == set()
 
     await until(is_tidy)
     late: dict[str, Any] = {"jsonrpc": "2.0", "id": pings[-1], "result": {}}
     assert (await wire.post(talk.replicas.b, late)).status_code == 202
-    async with wire.listening(talk.replicas.b, place) as events:
-        fresh = (await _ping(events)).message
+    async with wire.listening(talk.replicas.a, place) as events:
+        fresh = (await _ping(talk, events)).message
     assert fresh["id"] not in pings
 
 
@@ -129,7 +115,8 @@ async def test_an_old_stream_that_answers_no_ping_ends_with_its_session(talk: Ta
         opening = client.stream("GET", f"/t/{talk.slug}/sse", headers={"accept": "text/event-stream"})
         events = Events(await stack.enter_async_context(opening))
         path = (await events.next()).data
-        said = [event.message["method"] for event in await events.rest(seconds=PATIENCE_S)]
+        with talk.replicas.a.hurrying():
+            said = [event.message["method"] for event in await events.rest(seconds=PATIENCE_S)]
         gone = await client.post(path, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers={"accept": ACCEPT})
 
     assert said == ["ping", "ping"]
@@ -137,14 +124,18 @@ async def test_an_old_stream_that_answers_no_ping_ends_with_its_session(talk: Ta
 
 
 async def _hear_pings(talk: Talk, count: int) -> None:
-    """Wait until the one session with a stream was sent so many pings."""
-    old, seen = _open_questions(talk, "*"), set[bytes]()
+    """Let time pass until the one session with a stream has answered so many pings."""
+    old, seen = _fields(talk, "*", b"a:"), set[bytes]()
 
-    async def are_enough() -> bool:
-        seen.update(_open_questions(talk, "*") - old)
-        return len(seen) >= count
+    async def is_another() -> bool:
+        fresh = _fields(talk, "*", b"a:") - old - seen
+        seen.update(fresh)
+        return bool(fresh)
 
-    await until(are_enough, seconds=PATIENCE_S, pause=0.2)
+    for _ in range(count):
+        for replica in talk.replicas.all:
+            replica.advance(PING_S)
+        await until(is_another, seconds=PATIENCE_S)
 
 
 async def _echo(client: Client) -> None:

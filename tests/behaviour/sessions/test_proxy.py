@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,20 +16,14 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from gateway.protocol.streams import KEEP_ALIVE_S
-from tests.behaviour.sessions.conftest import talking_tools
+from tests.behaviour.sessions.conftest import IDLE_S, Talk
 from tests.deploy.programs import find_program
 from tests.deploy.sockets import free_port
-from tests.support.documents import pets
 from tests.support.events import Events
-from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
-from tests.support.primitives import add, text_resource
+from tests.support.gateway import ACCEPT, RunningGateway
 from tests.support.replicas import Mode, until
-from tests.support.upstream import RecordingUpstream, recording_upstream
 
-IDLE_S = 9
-"""A third of it is how often streams are kept alive and clients pinged."""
-
-PROXY_S = 6
+PROXY_S = 2
 """For how long the proxy waits for more of an answer."""
 
 CONFIGURATION = """
@@ -77,66 +72,44 @@ def _launch(program: Path, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
 
 
-@pytest.fixture
-async def upstream() -> AsyncGenerator[RecordingUpstream]:
-    """An upstream of this test."""
-    async with recording_upstream() as started:
-        yield started
-
-
-@pytest.fixture
-async def gateway(database_url: str, redis_url: str, upstream: RecordingUpstream) -> AsyncGenerator[RunningGateway]:
-    """A gateway whose streams are kept alive often."""
-    async with running_gateway(
-        database_url, redis_url, egress_allow=[upstream.authority], session_idle_s=IDLE_S
-    ) as started:
-        await started.create_tenant("acme")
-        await started.import_document("acme", pets(upstream.url))
-        for body in talking_tools():
-            await add(started, "acme", "tools", body)
-        await add(started, "acme", "resources", text_resource("note://1"))
-        yield started
-
-
-async def test_a_silent_stream_outlives_the_patience_of_a_proxy(gateway: RunningGateway, tmp_path: Path) -> None:
+async def test_a_silent_stream_outlives_the_patience_of_a_proxy(impatient_talk: Talk, tmp_path: Path) -> None:
     """Ours: comments keep it open, nothing is held back or compressed, and an event comes at once (SRV-1)."""
-    key = await gateway.create_key("acme")
-    assert KEEP_ALIVE_S == 15
-    async with _proxied(gateway, tmp_path) as url, httpx2.AsyncClient(base_url=url, timeout=20) as http:
-        headers = {"authorization": f"Bearer {key}", "accept": ACCEPT, "accept-encoding": "gzip"}
+    talk, replica = impatient_talk, impatient_talk.replicas.a
+    assert KEEP_ALIVE_S == 15  # a quarter of what proxies ordinarily wait for
+    place = f"/t/{talk.slug}/mcp"
+    async with _proxied(replica.gateway, tmp_path) as url, httpx2.AsyncClient(base_url=url, timeout=20) as http:
+        headers = {"authorization": f"Bearer {talk.key}", "accept": ACCEPT, "accept-encoding": "gzip"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-        opened = await http.post("/t/acme/mcp", json=body, headers=headers)
+        opened = await http.post(place, json=body, headers=headers)
         headers["mcp-session-id"] = opened.headers["mcp-session-id"]
         subscribe = {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "note://1"}}
-        await http.post("/t/acme/mcp", json=subscribe, headers=headers)
-        async with http.stream("GET", "/t/acme/mcp", headers=headers) as response:
+        await http.post(place, json=subscribe, headers=headers)
+        async with http.stream("GET", place, headers=headers) as response:
             assert "content-encoding" not in response.headers
             events = Events(response)
             await events.next()
-            for _ in range(1 + PROXY_S * 3 // IDLE_S):
+            silent_until = time.monotonic() + PROXY_S * 1.5
+            while time.monotonic() < silent_until:
+                replica.advance(IDLE_S / 3)
                 await events.comment()
-                await _answer(http, headers, await events.message())
-            told = await gateway.admin.post("/tenants/acme/resources/updated", json={"uri": "note://1"})
-            assert told.is_success, told.text
+                await _answer(http, place, headers, await events.message())
+            await talk.update("note://1", replica.gateway)
             while (message := await events.message())["method"] == "ping":
-                await _answer(http, headers, message)
+                await _answer(http, place, headers, message)
             assert message["params"] == {"uri": "note://1"}
 
 
-async def _answer(http: httpx2.AsyncClient, headers: dict[str, str], ping: dict[str, Any]) -> None:
+async def _answer(http: httpx2.AsyncClient, place: str, headers: dict[str, str], ping: dict[str, Any]) -> None:
     assert ping["method"] == "ping"
     answer: dict[str, Any] = {"jsonrpc": "2.0", "id": ping["id"], "result": {}}
-    answered = await http.post("/t/acme/mcp", json=answer, headers=headers)
+    answered = await http.post(place, json=answer, headers=headers)
     assert answered.status_code == 202, answered.text
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_progress_comes_through_a_proxy_as_it_is_told(
-    gateway: RunningGateway, upstream: RecordingUpstream, tmp_path: Path, mode: Mode
-) -> None:
+async def test_progress_comes_through_a_proxy_as_it_is_told(talk: Talk, tmp_path: Path, mode: Mode) -> None:
     """Ours: a proxy that buffers does not buffer streams (SRV-1)."""
-    key = await gateway.create_key("acme")
     told: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -144,13 +117,13 @@ async def test_progress_comes_through_a_proxy_as_it_is_told(
         told.append(progress)
 
     async with (
-        _proxied(gateway, tmp_path) as url,
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=20) as http,
-        Client(streamable_http_client(f"{url}/t/acme/mcp", http_client=http), mode=mode) as client,
+        _proxied(talk.replicas.a.gateway, tmp_path) as url,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {talk.key}"}, timeout=20) as http,
+        Client(streamable_http_client(f"{url}/t/{talk.slug}/mcp", http_client=http), mode=mode) as client,
     ):
         answer = await client.call_tool("count", {}, progress_callback=hear)
 
     assert told == [1, 2, 3, 4, 5, 6]
     assert not answer.is_error
     assert urlsplit(url).hostname == "127.0.0.1"
-    assert len(upstream.seen) == 1
+    assert len(talk.upstream.seen) == 1

@@ -11,13 +11,12 @@ import anyio
 import httpx2
 import pytest
 
-from tests.behaviour.sessions.conftest import talking_tools
+from tests.behaviour.sessions.conftest import furnish
 from tests.integration.bus.conftest import OwnRedis
-from tests.support.documents import pets
 from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
-from tests.support.primitives import add, text_resource
 from tests.support.replicas import until
+from tests.support.servers import TestServers
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 
@@ -35,27 +34,35 @@ class Acme:
         return httpx2.AsyncClient(base_url=self.gateway.url, headers=self.headers, timeout=20, trust_env=False)
 
 
-@pytest.fixture
-async def acme(database_url: str) -> AsyncGenerator[Acme]:
-    with tempfile.TemporaryDirectory(prefix="gwr-") as folder:
+@dataclass(frozen=True, slots=True)
+class World:
+    """A gateway whose Redis can be frozen, for all tests."""
+
+    gateway: RunningGateway
+    redis: OwnRedis
+    upstream: RecordingUpstream
+
+
+@pytest.fixture(scope="module")
+async def world(servers: TestServers) -> AsyncGenerator[World]:
+    with tempfile.TemporaryDirectory(prefix="gwr-") as folder, servers.database() as database:
         redis = OwnRedis(Path(folder))
         await redis.start()
         try:
             async with (
                 recording_upstream() as upstream,
-                running_gateway(database_url, redis.url, egress_allow=[upstream.authority]) as gateway,
+                running_gateway(database.app_url, redis.url, egress_allow=[upstream.authority]) as gateway,
             ):
-                yield await _prepare(gateway, redis, upstream)
+                await furnish(gateway, "acme", upstream, ("wait",))
+                yield World(gateway, redis, upstream)
         finally:
             redis.kill()
 
 
-async def _prepare(gateway: RunningGateway, redis: OwnRedis, upstream: RecordingUpstream) -> Acme:
-    await gateway.create_tenant("acme")
-    await gateway.import_document("acme", pets(upstream.url))
-    for body in talking_tools():
-        await add(gateway, "acme", "tools", body)
-    await add(gateway, "acme", "resources", text_resource("note://1"))
+@pytest.fixture
+async def acme(world: World) -> Acme:
+    world.upstream.arrived.clear()
+    gateway = world.gateway
     headers = {"authorization": f"Bearer {await gateway.create_key('acme')}", "accept": ACCEPT}
     params: dict[str, Any] = {
         "protocolVersion": "2025-11-25",
@@ -64,7 +71,8 @@ async def _prepare(gateway: RunningGateway, redis: OwnRedis, upstream: Recording
     }
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
     opened = await gateway.http.post("/t/acme/mcp", json=body, headers=headers)
-    return Acme(gateway, redis, upstream, {**headers, "mcp-session-id": opened.headers["mcp-session-id"]})
+    headers["mcp-session-id"] = opened.headers["mcp-session-id"]
+    return Acme(gateway, world.redis, world.upstream, headers)
 
 
 async def test_a_session_is_refused_with_a_hint_and_goes_on_afterwards(acme: Acme) -> None:

@@ -5,17 +5,10 @@ import time
 
 import anyio
 import httpx2
-import pytest
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import Events, Wire, call, request
-from tests.support.replicas import until
-
-
-@pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
+from tests.support.replicas import forget_killed, until
 
 
 async def _begin(talk: Talk, wire: Wire, events: Events) -> str:
@@ -91,6 +84,7 @@ async def test_a_request_id_is_free_again_after_its_replica_is_lost(talk: Talk) 
         place = await _begin(talk, wire, events)
         a.kill()
         await _until_cut(events)
+    await forget_killed(talk.redis_url)
     async with wire.listening(b, place) as events:
         await events.rest(seconds=10)
     talk.upstream.gate.set()
@@ -181,5 +175,6 @@ async def test_an_ended_session_is_noticed_without_a_message(talk: Talk) -> None
             async def is_gone() -> bool:
                 return (await wire.post(talk.replicas.b, request("ping"))).status_code == 404
 
-            await until(is_gone, seconds=15)
-            assert await events.rest(seconds=30) == []
+            with talk.replicas.b.hurrying():
+                await until(is_gone, seconds=15)
+                assert await events.rest(seconds=30) == []

@@ -11,7 +11,7 @@ import httpx2
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import Events, Wire, call
 from tests.support.gateway import ACCEPT
-from tests.support.replicas import Replica, commanding, until
+from tests.support.replicas import Replica, commanding, forget_killed, until
 
 JSON = "application/json"
 """What a client accepts that takes no stream, so that its request never becomes one."""
@@ -74,6 +74,7 @@ async def test_a_killed_replica_keeps_no_ids(talk: Talk) -> None:
         assert _is_claimed(talk, wire.session)
         assert talk.upstream.gate is not None
         talk.upstream.gate.set()
+        await forget_killed(talk.redis_url)
 
         async def is_free() -> bool:
             answer = await wire.post(b, call("wait", progressToken=1))

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
 from tests.behaviour.sessions.conftest import Talk
-from tests.support.events import Wire, call, request
+from tests.support.events import Events, Wire, call, request
 
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 
@@ -66,13 +68,22 @@ async def test_without_a_token_there_is_no_progress_and_no_stream(talk: Talk) ->
     assert answer.json()["result"]["content"][0]["text"] == "done"
 
 
+@asynccontextmanager
+async def _deferred(talk: Talk, wire: Wire, body: dict[str, Any]) -> AsyncGenerator[Events]:
+    """The stream that a call at the first replica becomes when its answer takes long."""
+    async with AsyncExitStack() as stack:
+        with talk.replicas.a.hurrying():
+            events = await stack.enter_async_context(wire.streaming(talk.replicas.a, body))
+        yield events
+
+
 @pytest.mark.parametrize("name", ["silent", "get_pet"])
 async def test_an_answer_that_takes_long_becomes_a_stream(talk: Talk, name: str) -> None:
     """Ours: after two seconds the client gets a stream that it can come back to (SRV-2)."""
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()
 
-    async with wire.streaming(talk.replicas.a, call(name, {"id": 7} if name == "get_pet" else {})) as events:
+    async with _deferred(talk, wire, call(name, {"id": 7} if name == "get_pet" else {})) as events:
         primer = await events.next()
         assert (primer.data, primer.id is not None) == ("", True)
         talk.upstream.gate.set()
@@ -163,7 +174,7 @@ async def test_a_result_larger_than_an_entry_is_not_lost(talk: Talk) -> None:
     talk.upstream.gate = asyncio.Event()
     talk.upstream.body = b'{"text":"' + large.encode() + b'"}'
     try:
-        async with wire.streaming(talk.replicas.a, call("get_pet", {"id": 7})) as events:
+        async with _deferred(talk, wire, call("get_pet", {"id": 7})) as events:
             last = (await events.next()).id
         talk.upstream.gate.set()
         async with wire.listening(talk.replicas.b, last) as events:

@@ -13,12 +13,6 @@ from tests.support.replicas import until
 UPDATED = "notifications/resources/updated"
 
 
-@pytest.fixture
-def talk(own_talk: Talk) -> Talk:
-    """With a tenant of the test's own."""
-    return own_talk
-
-
 async def _subscribe(talk: Talk, wire: Wire, uri: str) -> None:
     answer = (await wire.post(talk.replicas.b, request("resources/subscribe", {"uri": uri}))).json()
     assert answer["result"] == {}
@@ -97,25 +91,25 @@ async def test_what_cannot_be_read_cannot_be_subscribed_to(talk: Talk, uri: str)
     assert answer["error"]["code"] == -32002
 
 
-async def test_a_profile_is_told_of_what_it_shows_only(talk: Talk) -> None:
+async def test_a_profile_is_told_of_what_it_shows_only(bare_talk: Talk) -> None:
     """Ours: who loses sight of a resource hears no more of it (RES-4, TEN-5)."""
-    await add(talk.gateway, talk.slug, "profiles", {"name": "some", "include": [{"names": ["note://1"]}]})
-    wire = Wire(talk.replicas, f"{talk.slug}/some", talk.key)
-    talk.stack.push_async_callback(wire.close)
-    await wire.initialize(talk.replicas.a)
+    await add(bare_talk.gateway, bare_talk.slug, "profiles", {"name": "some", "include": [{"names": ["note://1"]}]})
+    wire = Wire(bare_talk.replicas, f"{bare_talk.slug}/some", bare_talk.key)
+    bare_talk.stack.push_async_callback(wire.close)
+    await wire.initialize(bare_talk.replicas.a)
 
-    refused = (await wire.post(talk.replicas.a, request("resources/subscribe", {"uri": "note://2"}))).json()
-    await _subscribe(talk, wire, "note://1")
-    async with wire.listening(talk.replicas.b) as events:
+    refused = (await wire.post(bare_talk.replicas.a, request("resources/subscribe", {"uri": "note://2"}))).json()
+    await _subscribe(bare_talk, wire, "note://1")
+    async with wire.listening(bare_talk.replicas.b) as events:
         await events.next()
-        changed = await talk.gateway.admin.patch(
-            f"/tenants/{talk.slug}/profiles/some", json={"include": [{"names": ["note://3"]}]}
+        changed = await bare_talk.gateway.admin.patch(
+            f"/tenants/{bare_talk.slug}/profiles/some", json={"include": [{"names": ["note://3"]}]}
         )
         assert changed.status_code == 200, changed.text
         assert (await events.message())["method"] == "notifications/resources/list_changed"
-        await talk.update("note://1")
-        await _subscribe(talk, wire, "note://3")
-        await talk.update("note://3")
+        await bare_talk.update("note://1")
+        await _subscribe(bare_talk, wire, "note://3")
+        await bare_talk.update("note://3")
         assert await _updated(events) == "note://3"
 
     assert refused["error"]["code"] == -32002
@@ -128,41 +122,41 @@ async def test_a_profile_is_told_of_what_it_shows_only(talk: Talk) -> None:
         ("resources", text_resource("note://new"), "notifications/resources/list_changed"),
     ],
 )
-async def test_a_changed_list_is_noticed(talk: Talk, nouns: str, body: dict[str, Any], method: str) -> None:
+async def test_a_changed_list_is_noticed(bare_talk: Talk, nouns: str, body: dict[str, Any], method: str) -> None:
     """MCP: `listChanged` was declared, so it is told, and once for what comes together (CAP-2, SRV-1)."""
-    wire = await talk.wire()
-    async with wire.listening(talk.replicas.b) as events:
+    wire = await bare_talk.wire()
+    async with wire.listening(bare_talk.replicas.b) as events:
         await events.next()
-        await add(talk.gateway, talk.slug, nouns, body)
+        await add(bare_talk.gateway, bare_talk.slug, nouns, body)
         event = await events.next()
         assert event.message == {"jsonrpc": "2.0", "method": method}
 
-    async with wire.listening(talk.replicas.a, event.id) as events:
-        await _subscribe(talk, wire, "note://1")
-        await talk.update("note://1")
+    async with wire.listening(bare_talk.replicas.a, event.id) as events:
+        await _subscribe(bare_talk, wire, "note://1")
+        await bare_talk.update("note://1")
         assert await _updated(events) == "note://1"
 
 
-async def test_a_change_that_was_missed_is_noticed_on_return(talk: Talk) -> None:
+async def test_a_change_that_was_missed_is_noticed_on_return(bare_talk: Talk) -> None:
     """Ours: a stream's place says up to which revision its client was told (SRV-2)."""
-    wire = await talk.wire()
-    async with wire.listening(talk.replicas.a) as events:
+    wire = await bare_talk.wire()
+    async with wire.listening(bare_talk.replicas.a) as events:
         place = (await events.next()).id
-    await add(talk.gateway, talk.slug, "tools", static_tool("brand_new"))
+    await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
 
-    async with wire.listening(talk.replicas.b, place) as events:
+    async with wire.listening(bare_talk.replicas.b, place) as events:
         methods = {(await events.message())["method"] for _ in range(2)}
 
     assert methods == {"notifications/tools/list_changed", "notifications/resources/list_changed"}
 
 
-async def test_no_two_events_of_a_session_have_one_id(talk: Talk) -> None:
+async def test_no_two_events_of_a_session_have_one_id(bare_talk: Talk) -> None:
     """MCP: an event's id is there once in a session, also where two streams tell the same (SRV-2)."""
-    wire = await talk.wire()
-    await add(talk.gateway, talk.slug, "tools", static_tool("brand_new"))
+    wire = await bare_talk.wire()
+    await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
     named: list[str | None] = []
 
-    for replica in (talk.replicas.a, talk.replicas.b, talk.replicas.a):
+    for replica in (bare_talk.replicas.a, bare_talk.replicas.b, bare_talk.replicas.a):
         async with wire.listening(replica) as events:
             told = [await events.next() for _ in range(3)]
         assert [event.data != "" for event in told] == [False, True, True]
@@ -172,40 +166,40 @@ async def test_no_two_events_of_a_session_have_one_id(talk: Talk) -> None:
     assert len(set(named)) == len(named)
 
 
-async def test_what_was_not_promised_is_not_told(talk: Talk) -> None:
+async def test_what_was_not_promised_is_not_told(bare_talk: Talk) -> None:
     """MCP: notices only of what was declared when the session was opened (CAP-1)."""
-    wire = await talk.wire()
-    async with wire.listening(talk.replicas.b) as events:
+    wire = await bare_talk.wire()
+    async with wire.listening(bare_talk.replicas.b) as events:
         await events.next()
         prompt = {"definition": {"name": "greet"}, "handler": {"kind": "template", "text": "hi"}}
-        await add(talk.gateway, talk.slug, "prompts", prompt)
-        await add(talk.gateway, talk.slug, "tools", static_tool("brand_new"))
+        await add(bare_talk.gateway, bare_talk.slug, "prompts", prompt)
+        await add(bare_talk.gateway, bare_talk.slug, "tools", static_tool("brand_new"))
         assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
 @pytest.mark.parametrize("end", ["delete", "revoke"])
-async def test_nothing_of_an_ended_session_stays(talk: Talk, end: str) -> None:
+async def test_nothing_of_an_ended_session_stays(bare_talk: Talk, end: str) -> None:
     """Ours: with DELETE and with its key, a session's streams and subscriptions are gone everywhere (RES-6)."""
-    key = await talk.gateway.create_key(talk.slug)
-    wire = await talk.wire(key=key)
-    others = set(talk.stored("*:subscribers:*"))
-    await _subscribe(talk, wire, "note://1")
-    assert talk.stored(f"*{wire.session}*")
-    assert len(set(talk.stored("*:subscribers:*")) - others) == 1
-    async with wire.listening(talk.replicas.b) as events:
+    key = await bare_talk.gateway.create_key(bare_talk.slug)
+    wire = await bare_talk.wire(key=key)
+    others = set(bare_talk.stored("*:subscribers:*"))
+    await _subscribe(bare_talk, wire, "note://1")
+    assert bare_talk.stored(f"*{wire.session}*")
+    assert len(set(bare_talk.stored("*:subscribers:*")) - others) == 1
+    async with wire.listening(bare_talk.replicas.b) as events:
         await events.next()
         if end == "delete":
-            assert (await wire.delete(talk.replicas.a)).status_code == 200
+            assert (await wire.delete(bare_talk.replicas.a)).status_code == 200
         else:
-            await _revoke(talk, key)
+            await _revoke(bare_talk, key)
         assert await events.rest() == []
 
     async def is_gone() -> bool:
-        return not talk.stored(f"*{wire.session}*")
+        return not bare_talk.stored(f"*{wire.session}*")
 
     await until(is_gone)
-    assert set(talk.stored("*:subscribers:*")) <= others
-    assert (await wire.post(talk.replicas.a, request("ping"))).status_code == (404 if end == "delete" else 401)
+    assert set(bare_talk.stored("*:subscribers:*")) <= others
+    assert (await wire.post(bare_talk.replicas.a, request("ping"))).status_code == (404 if end == "delete" else 401)
 
 
 async def test_delete_ends_what_is_running(talk: Talk) -> None:

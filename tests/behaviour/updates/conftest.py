@@ -18,7 +18,7 @@ from tests.support.events import Events, Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
 from tests.support.primitives import add, template, text_resource
 from tests.support.replicas import URL, Replica, Replicas, running_replicas
-from tests.support.servers import TestDatabase, TestServers
+from tests.support.servers import TestDatabase, TestServers, execute
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 LISTEN = "subscriptions/listen"
@@ -26,6 +26,9 @@ Era = Literal["handshake", "2026-07-28"]
 eras = pytest.mark.parametrize("era", ["handshake", "2026-07-28"])
 PATIENCE_S = 30
 """An event is there within a second, what is found out by looking within eight; the machine may be busy."""
+
+INTERVAL_S = 5
+"""The shortest interval of a watch."""
 
 NOTES = ("note://1", "note://2")
 ROWS = template("row://{id}", {"kind": "template", "text": "row {{ id }}", "mimeType": "text/plain"})
@@ -39,6 +42,7 @@ class Notes:
     upstream: RecordingUpstream
     slug: str
     key: str
+    database: TestDatabase
 
     @property
     def gateway(self) -> RunningGateway:
@@ -96,6 +100,12 @@ class Notes:
             assert acknowledged.get("resourceSubscriptions", []) == list(uris)
             yield _messages(events)
 
+    async def pass_time(self, seconds: int) -> None:
+        """Let so much time have passed for the tenant's background work, but for what a replica has in hand."""
+        waits = f"tenant_id = (select id from tenants where slug = '{self.slug}') and due_at < now() + interval '30 s'"
+        earlier = f"update due_work set due_at = due_at - interval '{seconds} s' where {waits}"
+        await execute(self.database.superuser_url, earlier)
+
     async def touch(self, *uris: str) -> None:
         """Say at the first replica that resources have changed."""
         for uri in uris:
@@ -118,7 +128,7 @@ class Notes:
         async with httpx2.AsyncClient(base_url=to.gateway.url, trust_env=False, timeout=30) as http:
             return await http.post(more.get("path") or hook["path"], content=raw, headers=sent)
 
-    async def watch(self, uri: str, *, interval_s: int = 5, **more: Any) -> dict[str, Any]:
+    async def watch(self, uri: str, *, interval_s: int = INTERVAL_S, **more: Any) -> dict[str, Any]:
         """A new watch of the upstream."""
         body = {"uri": uri, "url": f"{self.upstream.url}/{quote(uri, safe='')}", "interval_s": interval_s, **more}
         return await add(self.gateway, self.slug, "watches", body)
@@ -196,7 +206,10 @@ def slugs() -> Iterator[str]:
 
 @pytest.fixture
 async def notes(
-    shared_replicas: Replicas, updates_upstream: RecordingUpstream, slugs: Iterator[str]
+    shared_replicas: Replicas,
+    updates_upstream: RecordingUpstream,
+    updates_database: TestDatabase,
+    slugs: Iterator[str],
 ) -> AsyncGenerator[Notes]:
     """A tenant of this test alone, on two replicas that are up and well."""
     await shared_replicas.heal()
@@ -207,5 +220,6 @@ async def notes(
     for uri in NOTES:
         await add(gateway, slug, "resources", text_resource(uri))
     await add(gateway, slug, "resource-templates", ROWS)
-    yield Notes(shared_replicas, updates_upstream, slug, await gateway.create_key(slug))
+    key = await gateway.create_key(slug)
+    yield Notes(shared_replicas, updates_upstream, slug, key, updates_database)
     (await gateway.admin.delete(f"/tenants/{slug}")).raise_for_status()

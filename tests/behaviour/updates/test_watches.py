@@ -1,10 +1,11 @@
 """URLs that the gateway looks at by itself."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tests.behaviour.updates.conftest import Notes, heard
+from tests.behaviour.updates.conftest import INTERVAL_S, Notes, heard
 from tests.support.primitives import add
 from tests.support.replicas import until
 
@@ -14,21 +15,37 @@ async def _state(notes: Notes, watch: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-async def _looked(notes: Notes, watch: dict[str, Any], times: int) -> None:
-    async def has_looked() -> bool:
-        return len(notes.upstream.seen) >= times and (await _state(notes, watch))["checked_at"] is not None
+async def _until(notes: Notes, claim: Callable[[], Awaitable[bool]]) -> None:
+    """Let the time pass in which the next look is due, and wait for what comes of it."""
+    await notes.pass_time(INTERVAL_S + 1)
+    with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
+        await until(claim, seconds=30)
 
-    await until(has_looked, seconds=30)
+
+async def _looked(notes: Notes, watch: dict[str, Any]) -> None:
+    async def has_looked() -> bool:
+        return bool(notes.upstream.seen) and (await _state(notes, watch))["checked_at"] is not None
+
+    await _until(notes, has_looked)
+
+
+async def _failed(notes: Notes, watch: dict[str, Any]) -> None:
+    async def has_failed() -> bool:
+        return bool((await _state(notes, watch))["failures"])
+
+    await _until(notes, has_failed)
 
 
 async def test_what_stands_there_now_is_told(notes: Notes) -> None:
     """Ours: whoever follows hears of a change that nobody reported, from whichever replica looked (RES-5)."""
     notes.upstream.headers = (("ETag", '"1"'),)
     watch = await notes.watch("note://1")
-    await _looked(notes, watch, 1)
+    await _looked(notes, watch)
     async with notes.told("note://1") as at_b, notes.told("note://1", at=notes.replicas.a) as at_a:
         notes.upstream.body, notes.upstream.headers = b"two", (("ETag", '"2"'),)
-        assert [await heard(at_b, seconds=20), await heard(at_a)] == ["note://1", "note://1"]
+        await notes.pass_time(INTERVAL_S + 1)
+        with notes.replicas.a.hurrying(), notes.replicas.b.hurrying():
+            assert [await heard(at_b, seconds=20), await heard(at_a)] == ["note://1", "note://1"]
 
     state = await _state(notes, watch)
     assert state["changed_at"] == state["checked_at"]
@@ -42,10 +59,7 @@ async def test_a_failing_look_is_shown_and_no_update(notes: Notes) -> None:
     notes.upstream.status = 500
     watch = await notes.watch("note://1")
 
-    async def has_failed() -> bool:
-        return bool((await _state(notes, watch))["failures"])
-
-    await until(has_failed, seconds=20)
+    await _failed(notes, watch)
     state = await _state(notes, watch)
     assert (state["fault"], state["changed_at"]) == ("the URL answered with status 500", None)
 
@@ -55,7 +69,7 @@ async def test_a_stored_credential_goes_along(notes: Notes) -> None:
     secret = {"name": "token", "place": "bearer", "value": "s3cr3t-word", "origins": [notes.upstream.url]}
     await add(notes.gateway, notes.slug, "credentials", secret)
     watch = await notes.watch("note://1", credential="token")
-    await _looked(notes, watch, 1)
+    await _looked(notes, watch)
     refused = await notes.gateway.admin.delete(f"/tenants/{notes.slug}/credentials/token")
 
     assert notes.upstream.seen[0].header("authorization") == "Bearer s3cr3t-word"
@@ -89,23 +103,17 @@ async def test_a_private_address_is_not_looked_at(notes: Notes) -> None:
     """Ours: looks leave by the one door (RES-5)."""
     watch = await notes.watch("note://1", url="http://169.254.169.254/latest/meta-data")
 
-    async def has_failed() -> bool:
-        return bool((await _state(notes, watch))["failures"])
-
-    await until(has_failed, seconds=20)
+    await _failed(notes, watch)
 
 
 async def test_a_policy_of_origins_holds_for_looks(notes: Notes) -> None:
     """Ours: what handlers may not ask, watches may not look at, from the next look on (RES-5)."""
     place = f"/tenants/{notes.slug}/policy"
     watch = await notes.watch("note://1")
-    await _looked(notes, watch, 1)
+    await _looked(notes, watch)
     (await notes.gateway.admin.put(place, json={"http_origins": ["https://a.example"]})).raise_for_status()
 
-    async def has_failed() -> bool:
-        return bool((await _state(notes, watch))["failures"])
-
-    await until(has_failed, seconds=20)
+    await _failed(notes, watch)
     again = await notes.gateway.admin.post(
         f"/tenants/{notes.slug}/watches", json={"uri": "note://2", "url": notes.upstream.url}
     )
@@ -115,7 +123,7 @@ async def test_a_policy_of_origins_holds_for_looks(notes: Notes) -> None:
 async def test_a_watch_is_changed_found_and_deleted(notes: Notes) -> None:
     """Ours: one watch of a resource; another URL starts anew (RES-5)."""
     watch = await notes.watch("note://1")
-    await _looked(notes, watch, 1)
+    await _looked(notes, watch)
     admin, places = notes.gateway.admin, f"/tenants/{notes.slug}/watches"
     clash = await admin.post(places, json={"uri": "note://1", "url": notes.upstream.url})
     found = (await admin.get(places, params={"uri": "note://1"})).json()["items"]
@@ -131,8 +139,10 @@ async def test_a_watch_is_changed_found_and_deleted(notes: Notes) -> None:
 async def test_a_killed_replicas_looks_are_made_by_the_other(notes: Notes) -> None:
     """Ours: no look belongs to a replica for longer than it lives (RES-5, SRV-3)."""
     watch = await notes.watch("note://1")
-    await _looked(notes, watch, 1)
+    await _looked(notes, watch)
     async with notes.told("note://1", at=notes.replicas.a) as updates:
         notes.replicas.b.kill()
         notes.upstream.body = b"two"
-        assert await heard(updates, seconds=30) == "note://1"
+        await notes.pass_time(INTERVAL_S + 1)
+        with notes.replicas.a.hurrying():
+            assert await heard(updates, seconds=30) == "note://1"

@@ -33,6 +33,23 @@ asyncio.run(main())
 """
 
 
+@pytest.fixture(scope="module")
+async def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory in which both servers have run once and kept a row and a key: to create one takes seconds."""
+    folder = tmp_path_factory.mktemp("created")
+    async with EmbeddedServers(folder) as urls:
+        await _sql(urls, "create table kept as select 6 as n")
+        assert await _redis(urls, "SET kept 6") == b"+OK\r\n"
+    return folder
+
+
+@pytest.fixture
+def data_dir(created: Path, tmp_path: Path) -> Path:
+    """A copy of it, with its owners."""
+    subprocess.run(["cp", "-a", f"{created}/.", str(tmp_path)], check=True)
+    return tmp_path
+
+
 async def _sql(urls: EmbeddedUrls, statement: str) -> object:
     connection = await connect_owner(urls.migration_database_url)
     try:
@@ -73,44 +90,40 @@ def _start_orphan(folder: Path) -> "subprocess.Popen[bytes]":
     raise AssertionError("the orphan did not start")
 
 
-async def test_data_is_kept_between_starts(tmp_path: Path) -> None:
+async def test_data_is_kept_between_starts(data_dir: Path) -> None:
     """Ours: what the embedded servers were given is there again at the next start."""
-    async with EmbeddedServers(tmp_path) as urls:
-        await _sql(urls, "create table kept as select 7 as n")
-        assert await _redis(urls, "SET kept 7") == b"+OK\r\n"
-
-    async with EmbeddedServers(tmp_path) as urls:
-        assert await _sql(urls, "select n from kept") == 7
-        assert await _redis(urls, "GET kept") == b"$1\r\n7\r\n"
+    async with EmbeddedServers(data_dir) as urls:
+        assert await _sql(urls, "select n from kept") == 6
+        assert await _redis(urls, "GET kept") == b"$1\r\n6\r\n"
 
 
-async def test_nothing_runs_and_no_socket_listens_after_closing(tmp_path: Path) -> None:
+async def test_nothing_runs_and_no_socket_listens_after_closing(data_dir: Path) -> None:
     """Ours: both servers end with the gateway."""
-    async with EmbeddedServers(tmp_path) as urls:
+    async with EmbeddedServers(data_dir) as urls:
         socket = Path(urls.redis_url.removeprefix("unix://"))
 
     assert list(socket.parent.iterdir()) == []
-    assert not (tmp_path / "servers" / "postgres" / "postmaster.pid").exists()
+    assert not (data_dir / "servers" / "postgres" / "postmaster.pid").exists()
 
 
-async def test_only_our_user_gets_in(tmp_path: Path) -> None:
+async def test_only_our_user_gets_in(data_dir: Path) -> None:
     """Ours: the folder that leads to sockets and data is closed to every other user."""
-    async with EmbeddedServers(tmp_path):
-        assert (tmp_path / "servers").stat().st_mode & 0o777 == 0o700
+    async with EmbeddedServers(data_dir):
+        assert (data_dir / "servers").stat().st_mode & 0o777 == 0o700
         for name in ("postgres", "redis", "sockets"):
-            assert (tmp_path / "servers" / name).stat().st_mode & 0o777 == 0o700
+            assert (data_dir / "servers" / name).stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_second_gateway_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+async def test_a_second_gateway_is_told_who_holds_the_folder(data_dir: Path) -> None:
     """Ours: two gateways never share a data directory; the refusal names the process and the ways out."""
-    async with EmbeddedServers(tmp_path):
+    async with EmbeddedServers(data_dir):
         with pytest.raises(EmbeddedServerFailed, match=rf"process {os.getpid()}\).*GATEWAY_DATA_DIR"):
-            await EmbeddedServers(tmp_path).__aenter__()
+            await EmbeddedServers(data_dir).__aenter__()
 
 
-async def test_a_killed_gateway_leaves_nothing_that_the_next_one_minds(tmp_path: Path) -> None:
+async def test_a_killed_gateway_leaves_nothing_that_the_next_one_minds(data_dir: Path) -> None:
     """Ours: after kill -9 the next start has the data that was committed."""
-    killed = _start_apart(tmp_path)
+    killed = _start_apart(data_dir)
     url = await anyio.to_thread.run_sync(_await_ready, killed)
     connection = await connect_owner(url)
     await connection.execute("create table survived as select 1 as n")
@@ -119,30 +132,28 @@ async def test_a_killed_gateway_leaves_nothing_that_the_next_one_minds(tmp_path:
     await anyio.to_thread.run_sync(_end, killed)
 
     with anyio.fail_after(30):
-        async with EmbeddedServers(tmp_path) as urls:
+        async with EmbeddedServers(data_dir) as urls:
             assert await _sql(urls, "select n from survived") == 1
 
 
-async def test_an_orphaned_server_is_ended_before_its_data_is_used(tmp_path: Path) -> None:
+async def test_an_orphaned_server_is_ended_before_its_data_is_used(data_dir: Path) -> None:
     """Ours: a server that outlived its gateway does not write beside its successor."""
-    async with EmbeddedServers(tmp_path):
-        pass
-    orphan = await anyio.to_thread.run_sync(_start_orphan, tmp_path / "servers" / "redis")
+    orphan = await anyio.to_thread.run_sync(_start_orphan, data_dir / "servers" / "redis")
 
     # The orphan is our child and stays a zombie until we ask; the start must not wait for that.
-    async with EmbeddedServers(tmp_path) as urls:
+    async with EmbeddedServers(data_dir) as urls:
         assert await _redis(urls, "PING") == b"+PONG\r\n"
         assert await anyio.to_thread.run_sync(_end, orphan) == 0
 
 
-async def test_a_pid_file_that_names_somebody_else_is_ignored(tmp_path: Path) -> None:
+async def test_a_pid_file_that_names_somebody_else_is_ignored(data_dir: Path) -> None:
     """Ours: a number that now belongs to another process does not keep PostgreSQL from starting."""
-    async with EmbeddedServers(tmp_path):
-        pid_file = tmp_path / "servers" / "postgres" / "postmaster.pid"
+    async with EmbeddedServers(data_dir):
+        pid_file = data_dir / "servers" / "postgres" / "postmaster.pid"
         lines = pid_file.read_text().splitlines()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
 
-    async with EmbeddedServers(tmp_path) as urls:
+    async with EmbeddedServers(data_dir) as urls:
         assert await _sql(urls, "select 1") == 1
 
 
@@ -168,17 +179,15 @@ async def test_data_of_another_version_is_left_alone(tmp_path: Path) -> None:
     assert (data / "PG_VERSION").read_text() == "12\n"
 
 
-async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_start_says_why(data_dir: Path) -> None:
     """Ours: the last words of a failed server are in the error, and nothing stays behind."""
-    async with EmbeddedServers(tmp_path):
-        pass
-    settings = tmp_path / "servers" / "postgres" / "postgresql.conf"
+    settings = data_dir / "servers" / "postgres" / "postgresql.conf"
     settings.write_text("no_such_setting = 1\n")
 
     with pytest.raises(EmbeddedServerFailed, match="no_such_setting"):
-        await EmbeddedServers(tmp_path).__aenter__()
+        await EmbeddedServers(data_dir).__aenter__()
     settings.write_text("")
-    async with EmbeddedServers(tmp_path) as urls:
+    async with EmbeddedServers(data_dir) as urls:
         assert await _sql(urls, "select 1") == 1
 
 
@@ -243,16 +252,16 @@ async def test_a_cancelled_start_leaves_the_folder_free(tmp_path: Path) -> None:
             assert await _sql(urls, "select 1") == 1
 
 
-async def test_servers_survive_a_signal_meant_for_the_terminal(tmp_path: Path) -> None:
+async def test_servers_survive_a_signal_meant_for_the_terminal(data_dir: Path) -> None:
     """Ours: Ctrl-C reaches the gateway only; it ends its servers itself."""
-    process = _start_apart(tmp_path)
+    process = _start_apart(data_dir)
     await anyio.to_thread.run_sync(_await_ready, process)
-    pid = int((tmp_path / "servers" / "postgres" / "postmaster.pid").read_text().split()[0])
+    pid = int((data_dir / "servers" / "postgres" / "postmaster.pid").read_text().split()[0])
 
     assert os.getpgid(pid) != os.getpgid(process.pid)
     process.send_signal(signal.SIGINT)
     await anyio.to_thread.run_sync(_end, process)
-    assert not (tmp_path / "servers" / "postgres" / "postmaster.pid").exists()
+    assert not (data_dir / "servers" / "postgres" / "postmaster.pid").exists()
 
 
 def _pid(data_dir: Path, name: str) -> int:
@@ -272,54 +281,54 @@ async def _answers_again(urls: EmbeddedUrls) -> None:
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis"])
-async def test_a_server_that_is_killed_is_started_again_with_its_data(tmp_path: Path, name: str) -> None:
+async def test_a_server_that_is_killed_is_started_again_with_its_data(data_dir: Path, name: str) -> None:
     """Ours: a crash of an embedded server costs a moment and nothing that was acknowledged (SRV-4)."""
-    async with EmbeddedServers(tmp_path) as urls:
-        await _sql(urls, "create table kept as select 7 as n")
+    async with EmbeddedServers(data_dir) as urls:
+        await _sql(urls, "update kept set n = 7")
         assert await _redis(urls, "SET kept 7") == b"+OK\r\n"
-        first = _pid(tmp_path, name)
+        first = _pid(data_dir, name)
         with capture_logs() as lines:
             os.kill(first, signal.SIGKILL)
             with anyio.fail_after(30):
                 while "embedded_server_restarted" not in [line["event"] for line in lines]:  # noqa: ASYNC110  # a log
                     await anyio.sleep(0.02)
         await _answers_again(urls)
-        assert _pid(tmp_path, name) != first
+        assert _pid(data_dir, name) != first
     assert [line["event"] for line in lines] == ["embedded_server_ended", "embedded_server_restarted"]
 
 
-async def test_a_server_that_does_not_come_up_again_ends_its_block(tmp_path: Path) -> None:
+async def test_a_server_that_does_not_come_up_again_ends_its_block(data_dir: Path) -> None:
     """Ours: what cannot be mended ends the gateway with the server's own last words (SRV-3)."""
     with anyio.fail_after(30), pytest.raises(EmbeddedServerFailed, match="no_such_setting"):
-        async with EmbeddedServers(tmp_path):
-            (tmp_path / "servers" / "postgres" / "postgresql.conf").write_text("no_such_setting = 1\n")
-            os.kill(_pid(tmp_path, "postgres"), signal.SIGKILL)
+        async with EmbeddedServers(data_dir):
+            (data_dir / "servers" / "postgres" / "postgresql.conf").write_text("no_such_setting = 1\n")
+            os.kill(_pid(data_dir, "postgres"), signal.SIGKILL)
             await anyio.sleep_forever()
 
-    (tmp_path / "servers" / "postgres" / "postgresql.conf").write_text("")
-    async with EmbeddedServers(tmp_path) as urls:
+    (data_dir / "servers" / "postgres" / "postgresql.conf").write_text("")
+    async with EmbeddedServers(data_dir) as urls:
         assert await _sql(urls, "select 1") == 1
 
 
-async def test_a_server_that_ends_again_and_again_ends_its_block(tmp_path: Path) -> None:
+async def test_a_server_that_ends_again_and_again_ends_its_block(data_dir: Path) -> None:
     """Ours: restarting for ever would hide that something is wrong (SRV-3)."""
     kills = 0
     with capture_logs() as lines, anyio.fail_after(30), pytest.raises(EmbeddedServerFailed, match="ended 4 times"):
-        async with EmbeddedServers(tmp_path):
+        async with EmbeddedServers(data_dir):
             while True:
                 if kills == sum(line["event"] == "embedded_server_restarted" for line in lines):
-                    os.kill(_pid(tmp_path, "redis"), signal.SIGKILL)
+                    os.kill(_pid(data_dir, "redis"), signal.SIGKILL)
                     kills += 1
                 await anyio.sleep(0.02)
 
     assert kills == 4
 
 
-async def test_an_error_of_the_block_stays_what_it_was(tmp_path: Path) -> None:
+async def test_an_error_of_the_block_stays_what_it_was(data_dir: Path) -> None:
     """Ours: whoever runs with embedded servers catches its own errors as without them."""
     cause = ValueError("why")
     with pytest.raises(DatabaseUnavailable) as caught:
-        async with EmbeddedServers(tmp_path):
+        async with EmbeddedServers(data_dir):
             raise DatabaseUnavailable("away") from cause
 
     assert caught.value.__cause__ is cause

@@ -1,8 +1,8 @@
 """Tenant isolation of the store: every query of every noun module, and the database by itself."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import ModuleType
 
@@ -40,7 +40,7 @@ from gateway.store import (
     watches,
     webhooks,
 )
-from gateway.store.connect import connect_app, connect_owner
+from gateway.store.connect import Connection, connect_app, connect_owner
 from gateway.store.engine import Store
 from gateway.store.tables import metadata
 from tests.integration.store.samples import (
@@ -53,7 +53,7 @@ from tests.integration.store.samples import (
     make_signature,
     store_everything,
 )
-from tests.support.servers import TestDatabase
+from tests.support.servers import TestDatabase, TestServers
 
 _MODULES = (
     aliases,
@@ -221,20 +221,38 @@ def test_every_query_takes_the_tenant_first(name: str) -> None:
     assert first in {"tenant", "key", "source"}
 
 
-@pytest.mark.parametrize("name", sorted(_CALLS))
-async def test_a_query_neither_shows_nor_changes_another_tenants_rows(
-    store: Store, database: TestDatabase, name: str
-) -> None:
-    """Ours: neither the wrong tenant id nor foreign object ids get anywhere in another tenant's transaction."""
-    victim = await store_everything(store, _VICTIM)
-    intruder = await store_everything(store, _INTRUDER)
-    before = await _rows_of(database, victim.tenant.id)
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """A database with a victim that no test changes."""
 
-    for claimed in (victim.tenant.id, intruder.tenant.id):
-        shown = await _try(store, intruder.tenant.id, claimed, _CALLS[name], victim)
+    database: TestDatabase
+    superuser: Connection
+    store: Store
+    victim: Stored
+    rows: Mapping[str, Sequence[Mapping[str, object]]]
+    """Everything that the victim has."""
+
+
+@pytest.fixture(scope="module")
+async def wall(servers: TestServers) -> AsyncGenerator[Wall]:
+    with servers.database() as database:
+        superuser = await connect_owner(database.superuser_url)
+        async with Store(database.app_url) as store:
+            victim = await store_everything(store, _VICTIM)
+            yield Wall(database, superuser, store, victim, await _rows_of(superuser, victim.tenant.id))
+        await superuser.close()
+
+
+@pytest.mark.parametrize("name", sorted(_CALLS))
+async def test_a_query_neither_shows_nor_changes_another_tenants_rows(wall: Wall, name: str) -> None:
+    """Ours: neither the wrong tenant id nor foreign object ids get anywhere in another tenant's transaction."""
+    intruder = await store_everything(wall.store, f"{_INTRUDER} {name}")
+
+    for claimed in (wall.victim.tenant.id, intruder.tenant.id):
+        shown = await _try(wall.store, intruder.tenant.id, claimed, _CALLS[name], wall.victim)
         assert _VICTIM not in repr(shown)
 
-    assert await _rows_of(database, victim.tenant.id) == before
+    assert await _rows_of(wall.superuser, wall.victim.tenant.id) == wall.rows
 
 
 async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> None:
@@ -260,31 +278,26 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
 
 
 @pytest.mark.parametrize("table", sorted(metadata.tables))
-async def test_raw_sql_without_a_tenant_sees_nothing(store: Store, database: TestDatabase, table: str) -> None:
+async def test_raw_sql_without_a_tenant_sees_nothing(wall: Wall, table: str) -> None:
     """Ours: a forgotten tenant shows nothing, to the app's role and to the owner alike, and changes nothing."""
-    await store_everything(store, _VICTIM)
-
-    for url in (database.app_url, database.owner_url):
-        connection = await (connect_app if url == database.app_url else connect_owner)(url)
+    for connect, url in ((connect_app, wall.database.app_url), (connect_owner, wall.database.owner_url)):
+        connection = await connect(url)
         assert await connection.fetchval(f"select count(*) from {table}") == 0
         await connection.execute("begin; select set_config('app.tenant', 'ten_other', true); commit")
         assert await connection.fetchval(f"select count(*) from {table}") == 0
         await connection.close()
 
-    superuser = await connect_owner(database.superuser_url)
-    assert await superuser.fetchval(f"select count(*) from {table}") == 1
-    await superuser.close()
+    assert len(wall.rows[table]) == 1
 
 
 @pytest.mark.parametrize("table", sorted(metadata.tables))
-async def test_a_foreign_tenant_cannot_be_written(store: Store, database: TestDatabase, table: str) -> None:
+async def test_a_foreign_tenant_cannot_be_written(wall: Wall, table: str) -> None:
     """Ours: PostgreSQL refuses a row of another tenant, on every table."""
-    victim = await store_everything(store, _VICTIM)
-    intruder = await store_everything(store, _INTRUDER)
-    row = (await _rows_of(database, victim.tenant.id))[table][0]
+    intruder = await store_everything(wall.store, f"{_INTRUDER} {table}")
+    row = wall.rows[table][0]
 
     with pytest.raises(DBAPIError) as refused:
-        async with store.transaction(intruder.tenant.id) as db:
+        async with wall.store.transaction(intruder.tenant.id) as db:
             await db.execute(metadata.tables[table].insert().values(**row))
 
     assert getattr(refused.value.orig, "sqlstate", None) == "42501"
@@ -317,9 +330,9 @@ async def test_a_foreign_tenant_cannot_be_written(store: Store, database: TestDa
         "copy {table} from program 'true'",
     ],
 )
-async def test_the_apps_role_cannot_open_the_wall(database_url: str, attempt: str) -> None:
+async def test_the_apps_role_cannot_open_the_wall(wall: Wall, attempt: str) -> None:
     """Ours: whoever gets SQL into the app's connection still has no way past row-level security."""
-    connection = await connect_app(database_url)
+    connection = await connect_app(wall.database.app_url)
     for table in sorted(metadata.tables) if "{table}" in attempt else [""]:
         with pytest.raises(Exception, match=r"permission denied|must be|cannot|not have privileges") as refused:
             await connection.execute(attempt.format(table=table))
@@ -327,10 +340,9 @@ async def test_the_apps_role_cannot_open_the_wall(database_url: str, attempt: st
     await connection.close()
 
 
-async def test_turning_row_security_off_turns_queries_off(store: Store, database_url: str) -> None:
+async def test_turning_row_security_off_turns_queries_off(wall: Wall) -> None:
     """PostgreSQL: `row_security = off` makes a query fail rather than show everything."""
-    await store_everything(store, _VICTIM)
-    connection = await connect_app(database_url)
+    connection = await connect_app(wall.database.app_url)
 
     await connection.execute("set row_security = off")
     with pytest.raises(Exception, match="row-level security policy"):
@@ -338,30 +350,26 @@ async def test_turning_row_security_off_turns_queries_off(store: Store, database
     await connection.close()
 
 
-async def test_every_table_of_the_database_is_behind_the_wall(database: TestDatabase) -> None:
+async def test_every_table_of_the_database_is_behind_the_wall(wall: Wall) -> None:
     """Ours: no table but the migrations' own lacks forced row-level security, and none is missing in the code."""
-    superuser = await connect_owner(database.superuser_url)
-    rows = await superuser.fetch(
+    rows = await wall.superuser.fetch(
         "select relname, relrowsecurity and relforcerowsecurity as walled from pg_class "
         "where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f')"
     )
-    await superuser.close()
 
     walled = {str(row["relname"]): row["walled"] for row in rows}
     assert walled.pop("alembic_version") is False
     assert walled == dict.fromkeys(metadata.tables, True)
 
 
-async def test_nobody_but_the_app_may_call_the_definers_functions(database: TestDatabase) -> None:
+async def test_nobody_but_the_app_may_call_the_definers_functions(wall: Wall) -> None:
     """Ours: the four ways past the wall are granted to one role, with a fixed search path."""
-    superuser = await connect_owner(database.superuser_url)
-    rows = await superuser.fetch(
+    rows = await wall.superuser.fetch(
         "select p.proname as name, pg_get_userbyid(p.proowner) as owner, p.proconfig as settings, "
         "has_function_privilege('gateway_app', p.oid, 'execute') as app, "
         "exists (select from aclexplode(p.proacl) a where a.grantee = 0) as everybody "
         "from pg_proc p where p.pronamespace = 'public'::regnamespace and p.prosecdef"
     )
-    await superuser.close()
 
     assert {str(row["name"]) for row in rows} == {
         "key_by_id",
@@ -387,14 +395,12 @@ async def _try(store: Store, scope: TenantId, claimed: TenantId, call: _Call, vi
         return None
 
 
-async def _rows_of(database: TestDatabase, tenant: TenantId) -> dict[str, list[dict[str, object]]]:
+async def _rows_of(superuser: Connection, tenant: TenantId) -> dict[str, list[dict[str, object]]]:
     """Everything a tenant has, as only a superuser can see it."""
-    superuser = await connect_owner(database.superuser_url)
     found: dict[str, list[dict[str, object]]] = {}
     for name, table in metadata.tables.items():
         query = f"select {_columns(table)} from {name} where {'id' if name == 'tenants' else 'tenant_id'} = $1"
         found[name] = [dict(row) for row in await superuser.fetch(query, tenant)]
-    await superuser.close()
     return found
 
 
