@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from gateway.domain.audit import Trail
-from tests.support.servers import TestDatabase
+from gateway.domain.identifiers import TenantId
+from tests.support.servers import TestDatabase, TestServers
 from tests.support.trails import TrailWorld, trail_world
 
 _CALLS = "writer <> 'catalog'"
@@ -166,10 +167,25 @@ _WAYS = (("nothing outside", "call"), ("nothing outside", "change"), ("redis", "
 """Stores of heads outside, and the first activity after the attack."""
 
 
-@pytest.fixture
-async def world(database: TestDatabase, redis_url: str, outside: str) -> AsyncGenerator[TrailWorld]:
+@dataclass(frozen=True, slots=True)
+class History:
+    """What three replicas left, to be copied for each test."""
+
+    database: TestDatabase
+    redis_url: str
+    tenant: TenantId
+
+
+@pytest.fixture(scope="module")
+async def history(servers: TestServers) -> AsyncGenerator[History]:
     """Four changes and two chains of calls, signed by three replicas; `saved` has the state after the first of them."""
-    async with trail_world(database, redis_url, has_redis=outside == "redis") as made:
+    with servers.database() as database:
+        redis_url = servers.own_redis()
+        yield History(database, redis_url, await _make_history(database, redis_url))
+
+
+async def _make_history(database: TestDatabase, redis_url: str) -> TenantId:
+    async with trail_world(database, redis_url) as made:
         async with made.replica() as first:
             await first.change()
             await first.call(2)
@@ -183,7 +199,16 @@ async def world(database: TestDatabase, redis_url: str, outside: str) -> AsyncGe
             await third.sign()
             await third.call(2)
             await third.sign()
-        yield made
+        return made.tenant
+
+
+@pytest.fixture
+async def world(history: History, servers: TestServers, outside: str) -> AsyncGenerator[TrailWorld]:
+    """The history in databases of this test alone."""
+    redis_url = servers.copied_redis(history.redis_url)
+    with servers.database(like=history.database) as database:
+        async with trail_world(database, redis_url, has_redis=outside == "redis", tenant=history.tenant) as copied:
+            yield copied
 
 
 _SAVED = ("tenants", "audit_entries", "audit_heads", "audit_anchors")

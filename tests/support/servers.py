@@ -54,10 +54,11 @@ class TestServers:
         return _at(self.urls.migration_database_url, user="postgres", database="postgres")
 
     @contextmanager
-    def database(self) -> Generator[TestDatabase]:
-        """A migrated database of its own, dropped afterwards."""
+    def database(self, *, like: TestDatabase | None = None) -> Generator[TestDatabase]:
+        """A migrated database of its own, or a copy of one that nobody is connected to; dropped afterwards."""
         self._make_template()
-        with self._created(f"test_{next(self._numbers)}", f"{TEMPLATE} strategy file_copy") as name:
+        template = TEMPLATE if like is None else urlsplit(like.owner_url).path[1:]
+        with self._created(f"test_{next(self._numbers)}", f"{template} strategy file_copy") as name:
             yield self._named(name)
 
     @contextmanager
@@ -69,6 +70,15 @@ class TestServers:
     def empty_redis(self) -> str:
         """Redis without any key, and where it is."""
         return self._flushed(0)
+
+    def copied_redis(self, source: str) -> str:
+        """Redis with the keys of the one at this URL alone, which is another one."""
+        number = int(source.rpartition("=")[2])
+        url = self.empty_redis()
+        with redis.Redis(unix_socket_path=urlsplit(url).path, db=number) as client:
+            for key in client.scan_iter():
+                client.copy(key, key, destination_db=0)
+        return url
 
     def own_redis(self) -> str:
         """The same, and nobody empties it but who asks for the fifteenth one after it."""

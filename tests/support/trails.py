@@ -96,17 +96,23 @@ class TrailWorld:
 
 @asynccontextmanager
 async def trail_world(
-    database: TestDatabase, redis_url: str, *, stores: Sequence[HeadStore] = (), has_redis: bool = True
+    database: TestDatabase,
+    redis_url: str,
+    *,
+    stores: Sequence[HeadStore] = (),
+    has_redis: bool = True,
+    tenant: TenantId | None = None,
 ) -> AsyncGenerator[TrailWorld]:
-    """A tenant with nothing but its creation."""
+    """A tenant with nothing but its creation, or one that the database has."""
     async with (
         Bus(redis_url, secret=b"bus") as bus,
         Upstream() as upstream,
         Store(database.app_url) as store,
     ):
         outside = [*([RedisHeads(bus)] if has_redis else []), *stores]
-        made = await tenants.create_tenant(make_catalog(store, upstream, outside), "acme", "Acme", by=BY)
-        yield TrailWorld(database, store, bus, upstream, made.id, outside)
+        if tenant is None:
+            tenant = (await tenants.create_tenant(make_catalog(store, upstream, outside), "acme", "Acme", by=BY)).id
+        yield TrailWorld(database, store, bus, upstream, tenant, outside)
 
 
 def make_catalog(store: Store, upstream: Upstream, outside: Sequence[HeadStore]) -> Catalog:
