@@ -18,7 +18,7 @@ from typing import IO
 
 _COMMANDS = (
     *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
-    *("policies", "trail", "calling", "doctor", "trial", "serving"),
+    *("policies", "trail", "calling", "doctor", "servers", "trial", "serving"),
 )
 _PRELOADED = ("gateway.app.build", *(f"gateway.cli.{name}" for name in _COMMANDS))
 _ENDING_S = 60.0
