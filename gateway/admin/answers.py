@@ -18,7 +18,7 @@ from gateway.domain.tenants import Tenant
 class Shown(BaseModel):
     """An answer; a field that is not declared cannot be in it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # as what is sent
 
 
 S = TypeVar("S", bound=Shown)

@@ -1,4 +1,4 @@
-"""An import request: its options on the command line, its fields, and how it is sent."""
+"""An import request: its fields, made of options, and how it is sent."""
 
 import json
 import os
@@ -6,38 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from gateway.cli.documents import Document
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject
+from gateway.cli.import_options import ImportOptions
 from gateway.cli.progress import Progress
 from gateway.cli.rest import Admin
-from gateway.cli.selections import SelectionOptions, selection_fields
+from gateway.cli.selections import selection_fields
 from gateway.cli.tables import thousands
-from gateway.domain.sources import Exposure
 
 REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schemas")
 """The options that a new document replaces whole."""
 
 _CHUNK = 1024 * 1024
-
-
-class TrialOptions(SelectionOptions):
-    """The options of an import that `try` has too."""
-
-    base_url: str | None
-    prefix: str | None
-    output_schemas: bool | None
-    credentials: tuple[str, ...]
-    logins: tuple[str, ...]
-
-
-class ImportOptions(TrialOptions):
-    """The options of `add` and `update` beside the document."""
-
-    expose: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +31,6 @@ class Upload:
     body: JsonObject
     document: Document
     if_match: str | None = None
-
-
-base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
-prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
-expose_option = click.option("--expose", type=click.Choice([form.value for form in Exposure]), help="Default: tools.")
-output_schemas_option = click.option(
-    "--output-schemas/--no-output-schemas",
-    default=None,
-    help="List what the tools answer, and hold answers to it; default: no.",
-)
-entry_option = click.option("--entry", metavar="PATH", help="The outermost file of an archive, if it is not clear.")
-credential_option = click.option(
-    "--credential",
-    "credentials",
-    multiple=True,
-    metavar="SCHEME=VALUE",
-    help="The key or token of a security scheme; VALUE may be @FILE or env:NAME. May be given again.",
-)
-login_option = click.option(
-    "--login",
-    "logins",
-    multiple=True,
-    metavar="SCHEME=USER:PASSWORD",
-    help="The same for a scheme of HTTP Basic, which has two parts.",
-)
 
 
 def import_fields(options: ImportOptions) -> JsonObject:

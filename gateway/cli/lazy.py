@@ -1,12 +1,24 @@
 """A click group whose commands are imported when they are run, so that `--help` and completion stay fast."""
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
 from click.shell_completion import CompletionItem
 
 from gateway.cli.groups import Commands
+
+
+@contextmanager
+def paused_collection() -> Generator[None]:
+    """No search for cycles while modules are imported: it takes a tenth of the time and finds next to nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class LazyGroup(Commands):
@@ -23,7 +35,8 @@ class LazyGroup(Commands):
         if place is None:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = place.partition(":")
-        command = getattr(import_module(module), attribute)
+        with paused_collection():
+            command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{place} is no command")
         return command

@@ -14,9 +14,9 @@ from gateway.cli.lazy import LazyGroup
 from gateway.cli.options import json_option, key_option, tenant_option, url_option
 
 _COMMANDS = {
-    "try": ("gateway.cli.trial:try_document", "Serve a document as tools, from nothing, until Ctrl-C."),
-    "serve": ("gateway.cli.serving:serve_gateway", "Run the gateway."),
-    "migrate": ("gateway.cli.serving:migrate_database", "Bring the database to this version."),
+    "try": ("gateway.cli.servers:try_spec", "Serve a document as tools, from nothing, until Ctrl-C."),
+    "serve": ("gateway.cli.servers:serve", "Run the gateway."),
+    "migrate": ("gateway.cli.servers:migrate", "Bring the database to this version."),
     "doctor": ("gateway.cli.doctor:examine", "Examine the installation, and say how to mend it."),
     "tenant": (
         "gateway.cli.tenants:tenant",

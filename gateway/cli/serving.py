@@ -4,12 +4,11 @@ import os
 from pathlib import Path
 
 import anyio
-import click
 
 from gateway.app.serve import Running
 from gateway.cli.failures import failure_of
 from gateway.cli.hosting import host, read_settings
-from gateway.cli.options import json_option, wants_json
+from gateway.cli.options import wants_json
 from gateway.cli.places import OPERATOR_KEY_FILE
 from gateway.cli.printing import show
 from gateway.cli.tables import render_pairs
@@ -18,15 +17,11 @@ from gateway.errors import GatewayError
 from gateway.settings import Settings
 
 
-@click.command("serve")
-@click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
-@json_option
 def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
+    """Run the gateway until SIGTERM or Ctrl-C.
 
-    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    Raises:
+        Failure: a setting is broken, or the gateway did not start.
     """
     given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
@@ -34,10 +29,12 @@ def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) 
     host(settings, lambda running: _announce(running, as_json=as_json))
 
 
-@click.command("migrate")
-@json_option
 def migrate_database() -> None:
-    """Bring the database to this version; safe while others do the same."""
+    """Bring the database to this version.
+
+    Raises:
+        Failure: a setting is broken, or the database cannot be migrated.
+    """
     settings = read_settings()
     try:
         applied = list(anyio.run(_migrate, settings))

@@ -10,20 +10,17 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.imports import (
-    REPLACED,
+from gateway.cli.import_options import (
     ImportOptions,
-    Upload,
     base_url_option,
     credential_option,
     entry_option,
     expose_option,
-    import_fields,
     login_option,
     output_schemas_option,
     prefix_option,
-    upload,
 )
+from gateway.cli.imports import REPLACED, Upload, import_fields, upload
 from gateway.cli.options import confirm_option, limit_option
 from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress

@@ -5,25 +5,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
-
-import click
 
 from gateway.app.serve import Running
 from gateway.cli.clients import client_lines, render_clients
 from gateway.cli.documents import read_document, source_name
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
-from gateway.cli.imports import (
-    TrialOptions,
-    base_url_option,
-    credential_option,
-    import_fields,
-    login_option,
-    output_schemas_option,
-    prefix_option,
-)
-from gateway.cli.options import json_option, wants_json
+from gateway.cli.import_options import TrialOptions
+from gateway.cli.imports import import_fields
+from gateway.cli.options import wants_json
 from gateway.cli.places import mcp_url
 from gateway.cli.printing import show
 from gateway.cli.progress import Progress
@@ -31,7 +21,6 @@ from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant
 from gateway.cli.reach import find_loopback
 from gateway.cli.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
 from gateway.cli.rest import Admin, path_of
-from gateway.cli.selections import selection_options
 
 _TENANT = "try"
 _KEY_FILE = "try-key"
@@ -48,22 +37,11 @@ class Trial:
     reachable: tuple[str, ...]
 
 
-@click.command("try")
-@click.argument("spec")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
-@base_url_option
-@prefix_option
-@selection_options
-@output_schemas_option
-@credential_option
-@login_option
-@json_option
-def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
-    """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
+def try_document(spec: str, port: int, data_dir: Path | None, options: TrialOptions) -> None:
+    """Serve the document as tools until Ctrl-C.
 
-    Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
-    line for each known client.
+    Raises:
+        Failure: it cannot be read, the gateway did not start, or it refused the document.
     """
     as_json = wants_json()
     document = read_document(spec)

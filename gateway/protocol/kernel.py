@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 import structlog
-from mcp.server import Server
 from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
 from mcp.server.models import InitializationOptions
 from mcp.server.runner import ServerRunner, aclose_shielded
 from mcp.shared.dispatcher import CallOptions

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import structlog
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 

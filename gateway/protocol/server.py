@@ -3,8 +3,8 @@
 from typing import Any
 
 import structlog
-from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,

@@ -22,7 +22,7 @@ from tests.support.workers import worker_template
 
 _COMMANDS = (
     *("tenants", "keys", "sources", "tools", "resources", "prompts", "profiles", "credentials", "webhooks", "watches"),
-    *("policies", "trail", "calling", "doctor", "trial", "serving"),
+    *("policies", "trail", "calling", "doctor", "servers", "trial", "serving"),
 )
 _PRELOADED = (
     *("tests.support.movable_clock", "tests.support.worker_starts", "gateway.app.build", "examples.run"),

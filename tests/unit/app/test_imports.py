@@ -1,35 +1,80 @@
-"""The packages that a replica imports to serve: import time is most of a start, and no test can depend on a time."""
+"""The packages that the program imports to serve and to print help: imports are nearly all of a start, and no test can
+depend on a time."""
 
 import subprocess
 import sys
 
-PROGRAM = """
+import pytest
+
+REPORT = """
 import sys
-import gateway.cli.serving
-import gateway.app.build
 known = sys.stdlib_module_names | {"__main__", "gateway"}
-print(*sorted({name.partition(".")[0] for name in sys.modules if "." not in name or name.count(".") == 1} - known))
+print(*sorted({name for name in sys.modules if name.partition(".")[0] not in known}), file=sys.stderr)
+"""
+SERVE = f"""
+from gateway.cli.servers import import_serving
+import_serving()
+{REPORT}
+"""
+HELP = f"""
+from gateway.cli.main import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code
+{REPORT}
+"""
+AFTERWARDS = """
+from gateway.cli.spared import spare_modules
+spare_modules()
+import mcp.server.lowlevel, sys
+assert "mcp.client" not in sys.modules and "mcp.server.mcpserver" not in sys.modules
+from mcp import Client
+from mcp.client.client import Client as Same
+from mcp.server import MCPServer, Server
+import mcp.server.context
+assert Client is Same and Server is mcp.server.lowlevel.Server and mcp.server.MCPServer is MCPServer
+assert mcp.server.context.ServerRequestContext is mcp.server.ServerRequestContext
+import opentelemetry.sdk.metrics, rich, structlog
+assert not hasattr(mcp, "nothing_of_this_name") and not hasattr(mcp, "__nothing__")
 """
 SERVING = frozenset(
     {
         *("starlette", "uvicorn", "httptools", "anyio", "idna", "click", "python_multipart", "yarl", "multidict"),
-        *("propcache", "mcp", "mcp_types", "sse_starlette", "httpx2", "opentelemetry", "psutil", "cryptography"),
+        *("propcache", "mcp", "mcp_types", "sse_starlette", "opentelemetry", "cryptography"),
         *("pydantic", "pydantic_core", "pydantic_settings", "annotated_types", "typing_inspection", "dotenv"),
         *("typing_extensions", "sqlalchemy", "asyncpg", "greenlet", "cython_runtime", "redis", "structlog"),
         *("msgspec", "orjson", "jsonschema_rs"),
     }
 )
 """Each is used by what serves, or is imported by one of the others at its own import."""
-
-FOR_DEVELOPERS = frozenset({"rich", "pygments", "attr", "attrs", "markdown_it", "mdurl"})
-"""What `structlog` imports where it is installed; the image does not have it."""
+SPARED = frozenset({"mcp.client", "mcp.server.mcpserver", "opentelemetry.sdk", "sqlalchemy.dialects.mysql", "alembic"})
 
 
 def test_serving_imports_what_it_needs() -> None:
-    """Ours: no Alembic, no client of the admin API, nothing of tests; a new package is added here on purpose."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=120
-    )
-    found = {name for name in done.stdout.split() if not name.startswith("_")}
-    assert {"starlette", "mcp", "sqlalchemy"} <= found
-    assert found - FOR_DEVELOPERS <= SERVING
+    """Ours: no Alembic, no client of the admin API or of MCP, nothing of development; a new package is added here on
+    purpose."""
+    found = _imports(SERVE)
+    packages = {name.partition(".")[0] for name in found}
+    assert {"starlette", "mcp", "sqlalchemy"} <= packages
+    assert {name for name in packages if not name.startswith("_")} <= SERVING
+    assert not found & SPARED
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["try", "--help"], ["migrate", "--help"]])
+def test_help_imports_click_alone(arguments: list[str]) -> None:
+    """Ours: help is printed without importing the gateway, an HTTP client or a library of the servers."""
+    assert {name.partition(".")[0] for name in _imports(HELP, *arguments)} - {"_distutils_hack"} == {"click"}
+
+
+def test_what_serving_does_without_can_be_imported_later() -> None:
+    """Ours: an operator's handlers find the whole SDK, and every library that was left out."""
+    _imports(AFTERWARDS)
+
+
+def _imports(program: str, *arguments: str) -> set[str]:
+    """The third-party modules of a process that ran the program."""
+    command = [sys.executable, "-P", "-c", program, *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())

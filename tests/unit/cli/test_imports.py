@@ -7,7 +7,8 @@ import pytest
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject
-from gateway.cli.imports import ImportOptions, import_fields, parse_credentials
+from gateway.cli.import_options import ImportOptions
+from gateway.cli.imports import import_fields, parse_credentials
 from gateway.cli.selections import describe_rules
 
 _NOTHING: ImportOptions = {

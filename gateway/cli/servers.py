@@ -1,0 +1,71 @@
+"""The commands that run a gateway in this process; each imports the gateway when it runs, so `--help` does without."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Unpack
+
+import click
+
+from gateway.cli.import_options import (
+    TrialOptions,
+    base_url_option,
+    credential_option,
+    login_option,
+    output_schemas_option,
+    prefix_option,
+)
+from gateway.cli.lazy import paused_collection
+from gateway.cli.options import json_option
+from gateway.cli.selections import selection_options
+from gateway.cli.spared import spare_modules
+
+
+@click.command("serve")
+@click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
+@json_option
+def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
+
+    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    """
+    import_serving().serve_gateway(address, port, data_dir)
+
+
+@click.command("migrate")
+@json_option
+def migrate() -> None:
+    """Bring the database to this version; safe while others do the same."""
+    import_serving().migrate_database()
+
+
+@click.command("try")
+@click.argument("spec")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
+@base_url_option
+@prefix_option
+@selection_options
+@output_schemas_option
+@credential_option
+@login_option
+@json_option
+def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
+    """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
+
+    Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
+    line for each known client.
+    """
+    import_serving()
+    from gateway.cli.trial import try_document  # noqa: PLC0415  # an HTTP client, which `--help` does without
+
+    try_document(spec, port, data_dir, options)
+
+
+def import_serving() -> ModuleType:
+    """Import what serves, without the modules that it never uses; the module with its commands."""
+    with paused_collection():
+        spare_modules()
+        from gateway.cli import serving  # noqa: PLC0415  # 1,400 modules, which `--help` does without
+    return serving

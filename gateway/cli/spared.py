@@ -1,0 +1,60 @@
+"""Third-party modules that libraries import for uses the gateway has not; a process that serves starts without them.
+
+Only the program `gateway` does this, before it imports the gateway: a program that embeds one keeps its own imports.
+"""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import Final
+
+_OPTIONAL: Final = {
+    "structlog": ("rich", "better_exceptions"),  # tracebacks of a console, which the gateway writes plainly
+    "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which stay off
+}
+"""What a library uses only where it is installed."""
+_PACKAGES: Final = ("mcp", "mcp.server")
+"""Their `__init__` imports the SDK's clients, its framework of decorators and an HTTP client of its own."""
+
+
+class _Package(ModuleType):
+    """A package whose `__init__` runs when one of its names is first read, not when a module inside is imported."""
+
+    def __getattr__(self, name: str) -> object:
+        spec = self.__spec__
+        if spec is None or spec.loader is None or (name.startswith("__") and name != "__all__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        object.__setattr__(self, "__class__", ModuleType)  # before it runs: it reads names of its own
+        spec.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def spare_modules() -> None:
+    """Import what would import them, without them; whatever imports them later gets them."""
+    for name in _PACKAGES:
+        _postpone(name)
+    for library, optional in _OPTIONAL.items():
+        _import_without(library, optional)
+
+
+def _postpone(name: str) -> None:
+    spec = find_spec(name)
+    if name in sys.modules or spec is None:
+        return
+    package = module_from_spec(spec)
+    package.__class__ = _Package
+    sys.modules[name] = package
+    parent, _, child = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], child, package)
+
+
+def _import_without(library: str, optional: tuple[str, ...]) -> None:
+    hidden = [name for name in optional if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: an import of it fails
+    try:
+        import_module(library)
+    finally:
+        for name in hidden:
+            del sys.modules[name]
