@@ -4,6 +4,7 @@ Only the program `gateway` does this, before it imports the gateway: a program t
 """
 
 import sys
+import threading
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -15,19 +16,32 @@ _OPTIONAL: Final = {
 }
 """What a library uses only where it is installed."""
 _PACKAGES: Final = ("mcp", "mcp.server")
-"""Their `__init__` imports the SDK's clients, its framework of decorators and an HTTP client of its own."""
+"""Their `__init__` imports the SDK's clients, its framework of decorators and an HTTP client (decision 26)."""
+_BEGAN: Final = "__gateway_began__"
+
+
+_running = threading.RLock()
+"""Held while a postponed `__init__` runs: another thread waits for its end, the same thread reads what is there."""
 
 
 class _Package(ModuleType):
     """A package whose `__init__` runs when one of its names is first read, not when a module inside is imported."""
 
     def __getattr__(self, name: str) -> object:
+        if not name.startswith("__") or name == "__all__":
+            with _running:
+                self._run()
+                if name in self.__dict__:
+                    found: object = self.__dict__[name]
+                    return found
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def _run(self) -> None:
         spec = self.__spec__
-        if spec is None or spec.loader is None or (name.startswith("__") and name != "__all__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        object.__setattr__(self, "__class__", ModuleType)  # before it runs: it reads names of its own
-        spec.loader.exec_module(self)
-        return getattr(self, name)
+        if _BEGAN not in self.__dict__ and spec is not None and spec.loader is not None:
+            self.__dict__[_BEGAN] = True
+            spec.loader.exec_module(self)
+            self.__class__ = ModuleType
 
 
 def spare_modules() -> None:
