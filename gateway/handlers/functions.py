@@ -2,10 +2,12 @@
 
 A function is plain or `async`; a plain one runs in a thread. It may return exactly what its alias names:
 
-- a tool: `Result` (see `handlers.answers`), a string (one text block), or a mapping (one JSON object, as structured
-  content and as text);
-- a resource: `Contents`, or a string or bytes in the MIME type of its definition;
-- a prompt: `Messages`, or a string (one message of the user);
+- a tool: `Result` (see `handlers.answers`), a string (one text block), or a mapping: the protocol's result object, or
+  else one JSON object, as structured content and as text;
+- a resource: `Contents`, a string or bytes in the MIME type of its definition, or a mapping: `{"contents": […]}` or one
+  content object;
+- a prompt: `Messages`, a string (one message of the user), a list of messages, or a mapping: `{"messages": […]}` with
+  or without a description;
 - a completion: the values, or `Completions` where there are more than those.
 
 Anything else is a wrong shape: the client gets a clean error, the log says what it was.
@@ -20,8 +22,8 @@ from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.handlers.context import Context
 
 ToolAnswer: TypeAlias = Result | str | Mapping[str, object]
-ResourceAnswer: TypeAlias = Contents | str | bytes
-PromptAnswer: TypeAlias = Messages | str
+ResourceAnswer: TypeAlias = Contents | str | bytes | Mapping[str, object]
+PromptAnswer: TypeAlias = Messages | str | Mapping[str, object] | Sequence[Mapping[str, object]]
 CompletionAnswer: TypeAlias = Completions | Sequence[str]
 
 ToolFunction: TypeAlias = Callable[[Context], ToolAnswer] | Callable[[Context], Awaitable[ToolAnswer]]
