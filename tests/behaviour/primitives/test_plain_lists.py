@@ -36,8 +36,9 @@ async def _fill(tenant: Tenant) -> None:
     adorned = {"title": "Ünï “quoted”", "icons": icons, "_meta": {"example.com/a": {"b": None}}}
     text = {"kind": "template", "text": "x"}
     await tenant.add("tools", tool("adorned", text, schema=SCHEMA, definition=adorned))
-    await tenant.add("tools", tool("listing", text, definition={"outputSchema": {"type": "array", "items": {}}}))
-    await tenant.add("tools", tool("object", text, definition={"outputSchema": {"type": "object", "properties": {}}}))
+    for name, value, schema in (("listing", [], {"type": "array"}), ("object", {}, {"type": "object"})):
+        made = {"kind": "template", "json": value}
+        await tenant.add("tools", tool(name, made, definition={"outputSchema": {**schema, "items": {}}}))
     await tenant.add("resources", resource("docs://adorned", text, mimeType="text/plain", **adorned))
     await tenant.add("resource-templates", template("rows://{id}", text, mimeType="text/plain", **adorned))
     await tenant.add("prompts", prompt("adorned", text, **adorned, arguments=[{"name": "a", "title": "A"}]))
