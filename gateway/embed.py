@@ -31,12 +31,14 @@ from gateway.errors import (
     DefinitionInvalid,
     DuplicateToolError,
     Fault,
+    HandlerInvalid,
     NameTaken,
     PromptValidationError,
     ResourceValidationError,
     ToolValidationError,
 )
-from gateway.handlers.answers import audio, embed, error, image, json, success, text
+from gateway.handlers import answers
+from gateway.handlers.answers import audio, embed, error, image, success, text
 from gateway.handlers.context import Context
 from gateway.handlers.functions import (
     Completing,
@@ -62,6 +64,7 @@ __all__ = (
     "ExtraTool",
     "Family",
     "Gateway",
+    "HandlerInvalid",
     "Messages",
     "NameTaken",
     "ObjectSchema",
@@ -88,12 +91,14 @@ __all__ = (
     "embed",
     "error",
     "image",
-    "json",
     "load_settings",
     "success",
     "text",
     "validate_tool_definition",
 )
+
+json = answers.json
+"""See `handlers.answers`. Not in `__all__`: `from gateway.embed import *` leaves the json of the standard library."""
 
 _Tool = TypeVar("_Tool", bound=ToolFunction)
 _Resource = TypeVar("_Resource", bound=ResourceFunction)

@@ -249,7 +249,7 @@ async def test_whatever_a_function_raises_is_a_clean_error(
 
     assert result["isError"] is True
     assert "hunter2" not in str(result)
-    assert result["_meta"]["gateway/error"]["correlation_id"] == "c-1"
+    assert result["_meta"]["gateway/error"] == {"code": "call.handler_failed", "correlation_id": "c-1"}
     assert any(line["correlation_id"] == "c-1" for line in logs)
     assert house.desk.lines == ["call breaks call crashed"]
     assert (await _answer(house, "still here"))["isError"] is False
