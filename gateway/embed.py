@@ -18,6 +18,7 @@ from gateway.app.extras import (
 )
 from gateway.app.hosted import Hosted
 from gateway.app.loading import extras_of, load_extras
+from gateway.app.schema_shapes import AnySchema, ObjectSchema, Schema
 from gateway.app.serve import Ready, Running, serve
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.definitions.prompts import PromptDefinition
@@ -43,7 +44,6 @@ from gateway.handlers.context import Context
 from gateway.handlers.functions import (
     Completing,
     CompletionFunction,
-    ObjectSchema,
     PromptFunction,
     ResourceFunction,
     ToolFunction,
@@ -51,6 +51,7 @@ from gateway.handlers.functions import (
 from gateway.settings import Settings, load_settings
 
 __all__ = (
+    "AnySchema",
     "Completing",
     "CompletionFunction",
     "Completions",
@@ -80,6 +81,7 @@ __all__ = (
     "Result",
     "Running",
     "Safety",
+    "Schema",
     "Settings",
     "TemplateShape",
     "ToolDefinition",

@@ -15,7 +15,7 @@ Anything else is a wrong shape: the client gets a clean error, the log says what
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
+from typing import TypeAlias
 
 from gateway.domain.principals import Principal
 from gateway.domain.results import Completions, Contents, Messages, Result
@@ -44,42 +44,3 @@ class Completing:
 CompletionFunction: TypeAlias = (
     Callable[[Completing], CompletionAnswer] | Callable[[Completing], Awaitable[CompletionAnswer]]
 )
-
-Schema: TypeAlias = Mapping[str, object] | bool
-
-ObjectSchema = TypedDict(
-    "ObjectSchema",
-    {
-        "type": Required[Literal["object"]],
-        "properties": Required[Mapping[str, Schema]],
-        "required": NotRequired[Sequence[str]],
-        "additionalProperties": NotRequired[Schema],
-        "patternProperties": NotRequired[Mapping[str, Schema]],
-        "propertyNames": NotRequired[Schema],
-        "unevaluatedProperties": NotRequired[Schema],
-        "minProperties": NotRequired[int],
-        "maxProperties": NotRequired[int],
-        "dependentRequired": NotRequired[Mapping[str, Sequence[str]]],
-        "dependentSchemas": NotRequired[Mapping[str, Schema]],
-        "dependencies": NotRequired[Mapping[str, object]],
-        "allOf": NotRequired[Sequence[Schema]],
-        "anyOf": NotRequired[Sequence[Schema]],
-        "oneOf": NotRequired[Sequence[Schema]],
-        "not": NotRequired[Schema],
-        "if": NotRequired[Schema],
-        "then": NotRequired[Schema],
-        "else": NotRequired[Schema],
-        "title": NotRequired[str],
-        "description": NotRequired[str],
-        "default": NotRequired[object],
-        "examples": NotRequired[Sequence[object]],
-        "$schema": NotRequired[str],
-        "$id": NotRequired[str],
-        "$anchor": NotRequired[str],
-        "$comment": NotRequired[str],
-        "$ref": NotRequired[str],
-        "$defs": NotRequired[Mapping[str, Schema]],
-        "definitions": NotRequired[Mapping[str, Schema]],
-    },
-)
-"""A JSON Schema whose root is an object with properties, as far as types can say it."""
