@@ -10,7 +10,7 @@ from dataclasses import replace
 import orjson
 
 from gateway.definitions.compiled_schemas import Costly, compile_output
-from gateway.definitions.contents import UNTYPED, declare_messages, validate_content, validate_contents
+from gateway.definitions.contents import MOST_BLOCKS, UNTYPED, declare_messages, validate_content, validate_contents
 from gateway.definitions.handler_specs import HandlerSpec, IfStep, ReturnStep, StaticSpec, Step, StepsSpec, TemplateSpec
 from gateway.definitions.liquid.budget import Budget, Limits
 from gateway.definitions.liquid.values import write_out
@@ -19,7 +19,7 @@ from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDe
 from gateway.definitions.shapes import as_list, as_object, point
 from gateway.definitions.templates import Tree, is_open
 from gateway.definitions.tools import ToolDefinition
-from gateway.errors import DefinitionInvalid, Fault
+from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
@@ -112,15 +112,25 @@ def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
 
 
 def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
-    """Faults of a list of blocks, contents or messages, but for those in its open texts."""
+    """Faults of a list of blocks, contents or messages, one after the other: each error holds only so many."""
+    blocks = as_list(tree.source) or ()
+    if len(blocks) > MOST_BLOCKS:
+        return [Fault(pointer=where, reason=f"has more than {MOST_BLOCKS} elements")]
+    return [fault for index, block in enumerate(blocks) for fault in _of_block(definition, block, where + point(index))]
+
+
+def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fault]:
+    """Faults of one block, but for those in its open texts."""
     places: set[str] = set()
-    blocks = [
-        with_text(members) if (members := as_object(block)) is not None else block
-        for block in as_list(_closed(tree.source, where, places)) or ()
-    ]
+    closed = _closed(block, where, places)
+    members = as_object(closed)
+    try:
+        found = _found(definition, [closed if members is None else with_text(members)], where, index="/0")
+    except TemplateFailed as wrong:
+        return [Fault(pointer=where, reason=wrong.message)]
     return [
         fault
-        for fault in _found(definition, blocks, where)
+        for fault in found
         if not any(fault.pointer == place or fault.pointer.startswith(place + "/") for place in places)
     ]
 
@@ -138,11 +148,12 @@ def _closed(value: object, where: str, places: set[str]) -> object:
     return value
 
 
-def _found(definition: Definition, blocks: Sequence[object], where: str) -> Sequence[Fault]:
+def _found(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
+    """What the contract says of these blocks, with pointers below `where`, which stands for `index` of them."""
     try:
         _validate(definition, list(blocks))
     except DefinitionInvalid as wrong:
-        return [replace(fault, pointer=where + fault.pointer) for fault in wrong.faults]
+        return [replace(fault, pointer=where + fault.pointer.removeprefix(index)) for fault in wrong.faults]
     return ()
 
 

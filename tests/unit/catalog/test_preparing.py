@@ -102,6 +102,21 @@ _INNER = "/handler/steps/0/if/else/0/if/then/1/return"
             tool("t", {"kind": "template", "content": [{"type": "image", "data": "!", "mimeType": "{{ a }}"}]}),
             "/handler/content/0/data",
         ),
+        (
+            Family.PROMPT,
+            prompt("p", {"kind": "template", "messages": [*[{**_SYSTEM, "role": "{{ a }}"}] * 100, _SYSTEM]}),
+            "/handler/messages/100/role",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "content": [{"type": "text", "text": ["x" * 1000] * 1000}]}),
+            "/handler/content/0",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "content": [{"type": "text", "text": "{{ a }}"}] * 1001}),
+            "/handler/content",
+        ),
         (Family.TOOL, tool("t", _SAYS, definition={"outputSchema": _OUTPUT}), "/handler/structuredContent"),
         (
             Family.TOOL,
