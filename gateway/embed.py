@@ -18,6 +18,7 @@ from gateway.app.extras import (
 )
 from gateway.app.hosted import Hosted
 from gateway.app.loading import extras_of, load_extras
+from gateway.app.schema_shapes import AnySchema, ObjectSchema, Schema
 from gateway.app.serve import Ready, Running, serve
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.definitions.prompts import PromptDefinition
@@ -31,17 +32,18 @@ from gateway.errors import (
     DefinitionInvalid,
     DuplicateToolError,
     Fault,
+    HandlerInvalid,
     NameTaken,
     PromptValidationError,
     ResourceValidationError,
     ToolValidationError,
 )
-from gateway.handlers.answers import audio, embed, error, image, json, success, text
+from gateway.handlers import answers
+from gateway.handlers.answers import audio, embed, error, image, success, text
 from gateway.handlers.context import Context
 from gateway.handlers.functions import (
     Completing,
     CompletionFunction,
-    ObjectSchema,
     PromptFunction,
     ResourceFunction,
     ToolFunction,
@@ -49,6 +51,7 @@ from gateway.handlers.functions import (
 from gateway.settings import Settings, load_settings
 
 __all__ = (
+    "AnySchema",
     "Completing",
     "CompletionFunction",
     "Completions",
@@ -62,6 +65,7 @@ __all__ = (
     "ExtraTool",
     "Family",
     "Gateway",
+    "HandlerInvalid",
     "Messages",
     "NameTaken",
     "ObjectSchema",
@@ -77,6 +81,7 @@ __all__ = (
     "Result",
     "Running",
     "Safety",
+    "Schema",
     "Settings",
     "TemplateShape",
     "ToolDefinition",
@@ -88,12 +93,14 @@ __all__ = (
     "embed",
     "error",
     "image",
-    "json",
     "load_settings",
     "success",
     "text",
     "validate_tool_definition",
 )
+
+json = answers.json
+"""See `handlers.answers`. Not in `__all__`: `from gateway.embed import *` leaves the json of the standard library."""
 
 _Tool = TypeVar("_Tool", bound=ToolFunction)
 _Resource = TypeVar("_Resource", bound=ResourceFunction)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
-from gateway.handlers.functions import ObjectSchema, Schema
+from gateway.app.schema_shapes import AnySchema, ObjectSchema
 
 
 class Icon(TypedDict):
@@ -40,7 +40,7 @@ class ToolShape(TypedDict):
     title: NotRequired[str]
     description: str
     inputSchema: ObjectSchema
-    outputSchema: NotRequired[Mapping[str, Schema] | ObjectSchema]
+    outputSchema: NotRequired[AnySchema | ObjectSchema]
     annotations: NotRequired[ToolHints]
     icons: NotRequired[Sequence[Icon]]
     _meta: NotRequired[Mapping[str, object]]

@@ -36,6 +36,7 @@ def encode(result: Result) -> tuple[bytes, bytes]:
     Raises:
         HandlerFailed: it is not of the protocol's form, or too large.
     """
+    _check_members(result)
     has_structure = result.structured is not ABSENT and result.structured is not None
     structured = _json(result.structured) if has_structure else b""
     content = _plainly(_json(_blocks(result, structured)))
@@ -137,6 +138,14 @@ def check_completions(found: Completions) -> Completions:
     has_more = found.has_more or len(found.values) > _MOST_VALUES
     total = len(found.values) if found.total is None and not found.has_more else found.total
     return Completions(values=shown, total=total, has_more=has_more)
+
+
+def _check_members(result: Result) -> None:
+    """Refuse members of other types than they are declared with: functions are not held to their annotations."""
+    if not isinstance(cast("object", result.is_error), bool):
+        raise HandlerFailed(f"{_ODD_SHAPE}: isError has to be true or false")
+    if not isinstance(cast("object", result.meta), Mapping | None):
+        raise HandlerFailed(f"{_ODD_SHAPE}: _meta has to be an object")
 
 
 def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]:

@@ -233,7 +233,7 @@ class Calls:
             log.exception("call_failed", action=call.asked[0], target=call.asked[1], correlation_id=call.correlation_id)
             await self._trail.write(call.record(_CALL, Outcome(None, "crashed")))
             self._count(call, "crashed")
-            raise HandlerFailed("the call failed inside the gateway") from None
+            raise HandlerFailed(shape.CRASHED) from None
         await self._trail.write(call.record(_CALL, outcome))
         self._count(call, outcome.word)
         return outcome.answer

@@ -7,6 +7,7 @@ get.
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import anyio.to_thread
@@ -20,7 +21,7 @@ from gateway.calls.repeated_names import has_repeated_names
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
 from gateway.domain.requests import UpstreamAnswer
-from gateway.errors import GatewayError, RedisUnavailable
+from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.bodies import is_json, is_text, is_utf8, kind_of
 from gateway.handlers.charsets import declared_charset, decode_text
 
@@ -31,6 +32,9 @@ LARGEST_TEXT = 256 * 1024
 
 LARGEST_BYTES = 1024 * 1024
 """How many bytes that are no text a result has at most where the rest can be read elsewhere."""
+
+CRASHED = "the call failed inside the gateway"
+"""All that a client is told of an unexpected exception, beside the correlation id."""
 
 _INLINE = 1024 * 1024
 _MAX_TYPE = 256
@@ -111,7 +115,7 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
 
 def failure(error: GatewayError, correlation_id: str) -> bytes:
     """The members of an error result: what was wrong, where, and what to quote to the operator."""
-    text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)])
+    text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _untold(error))])
     details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
     if error.retry_after_s is not None:
         details["retry_after_s"] = error.retry_after_s
@@ -134,7 +138,15 @@ def decode(members: bytes) -> dict[str, Any]:
 
 def crash(correlation_id: str) -> bytes:
     """The members of an error result that tells nothing but how to find the log line."""
-    return failure(GatewayError("the call failed inside the gateway"), correlation_id)
+    return failure(HandlerFailed(CRASHED), correlation_id)
+
+
+def _untold(error: GatewayError) -> Sequence[Fault]:
+    """The faults, but for a single one of which the message says place and reason already."""
+    is_told = len(error.faults) == 1 and all(
+        part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
+    )
+    return () if is_told else error.faults
 
 
 def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | None) -> bytes:

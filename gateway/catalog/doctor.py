@@ -19,6 +19,7 @@ from gateway.catalog.installation import (
     judge_policy,
     judge_versions,
 )
+from gateway.catalog.stored_handlers import judge_handlers
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
@@ -51,7 +52,7 @@ class Doctor:
         facts = database if isinstance(database, DatabaseFacts) else None
         known = redis if isinstance(redis, RedisFacts) else None
         if facts is not None and not facts.missing:
-            findings.append(await self._judge_secrets())
+            findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
         return [
             *findings,
             *judge_keys(installation),

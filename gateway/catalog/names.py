@@ -30,7 +30,7 @@ def refuse_taken(compilation: Compilation, owners: Mapping[str, str], *, source:
     prefix = find_prefix(source, RESERVED.union(owners))
     words = "1 tool name is" if len(conflicts) == 1 else f"{len(conflicts)} tool names are"
     raise NameTaken(
-        f"{words} taken, first {conflicts[0].name} by {conflicts[0].owner}; the prefix {prefix} would avoid that",
+        f"{words} taken, first {conflicts[0].name} by {conflicts[0].owner}; import under a prefix",
         conflicts=conflicts[:_MAX_SHOWN],
         suggested_prefix=prefix,
     )

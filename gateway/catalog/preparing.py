@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import orjson
 
 from gateway.catalog.references import Reference, find_references
-from gateway.definitions.contents import validate_contents
+from gateway.definitions.forms import Faults
 from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.handler_specs import HandlerSpec, StaticSpec
+from gateway.definitions.handler_specs import HandlerSpec
+from gateway.definitions.output_contracts import Definition, find_faults
 from gateway.definitions.prompts import PromptDefinition, validate_prompt_definition
 from gateway.definitions.resources import (
     ResourceDefinition,
@@ -20,12 +21,10 @@ from gateway.definitions.resources import (
     validate_resource_template_definition,
 )
 from gateway.definitions.safety import assess
-from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.tools import validate_tool_definition
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
-
-Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
 _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
     Family.TOOL: validate_tool_definition,
@@ -76,7 +75,7 @@ def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
         raise _joined(refusal, wrong) from wrong
     if definition is None or refusal is not None:
         raise _joined(refusal)
-    _check_static(definition, spec)
+    _check_answers(definition, spec)
     level, reasons = assess(spec)
     return PreparedPrimitive(
         family=family,
@@ -121,15 +120,12 @@ def _address(definition: Definition) -> str:
             return definition.name
 
 
-def _check_static(definition: Definition, spec: HandlerSpec) -> None:
-    """Hold fixed contents of a resource to what reading it will be held to: a type in them or in the definition."""
-    if not isinstance(definition, ResourceDefinition) or not isinstance(spec.action, StaticSpec):
-        return
-    try:
-        validate_contents(list(spec.action.contents), uri=definition.uri, mime_type=definition.mime_type)
-    except DefinitionInvalid as wrong:
-        faults = [replace(fault, pointer=f"/handler/contents{fault.pointer}") for fault in wrong.faults]
-        raise HandlerInvalid(f"handler.contents: {wrong.message}", faults=faults) from wrong
+def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
+    """Refuse a handler that could be stored, but whose answer could never be sent."""
+    faults = Faults()
+    for fault in find_faults(definition, spec):
+        faults.add(fault.pointer, fault.reason)
+    faults.raise_as(HandlerInvalid, "handler")
 
 
 def _joined(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:

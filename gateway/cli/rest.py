@@ -126,7 +126,7 @@ def failure_from(answer: httpx.Response) -> Failure:
     if following := _NEXT.get(text_at(problem, "code")):
         message += f"; {following}"
     if prefix := text_at(problem, "suggested_prefix"):
-        message += f"; --prefix {prefix} would avoid it"
+        message += f": --prefix {prefix}"
     notes = [text_at(problem, "code"), text_at(problem, "correlation_id")]
     message += f" [{' '.join(note for note in notes if note)}]" if any(notes) else ""
     return Failure(message, exit_for_status(answer.status_code), faults=[*_faults_of(problem), *_conflicts_of(problem)])

@@ -22,6 +22,7 @@ from gateway.definitions.uris import is_uri
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
 
 MOST_BLOCKS = 1_000
+UNTYPED = "is missing; set it here, or as mimeType of the definition"
 LARGEST_SIZE = 2**53 - 1
 BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = {
     "text": ("type", "text", "annotations", "_meta"),
@@ -63,7 +64,9 @@ def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[
 
     def check(item: object, where: str, faults: Faults) -> dict[str, object]:
         members = {"uri": uri, **({} if mime_type is None else {"mimeType": mime_type}), **(as_object(item) or {})}
-        _check_contents(members if as_object(item) is not None else item, where, faults, required=("uri", "mimeType"))
+        _check_contents(members if as_object(item) is not None else item, where, faults, required=("uri",))
+        if "mimeType" not in members:
+            faults.add(where + "/mimeType", UNTYPED)
         return members
 
     return _read_all(raw, ResourceValidationError, "contents", check)
@@ -122,7 +125,10 @@ def _read_all(
 
 def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
     form = Form(raw, ("role", "content"), where=where, faults=faults)
-    form.choice("role", ROLES, required=True)
+    if form.raw("role") == "system":
+        form.refuse("role", "has to be user or assistant; there is no role system in MCP: say it as the user")
+    else:
+        form.choice("role", ROLES, required=True)
     form.require("content")
     if form.has("content"):
         _check_block(form.raw("content"), form.at("content"), faults, may_name=may_name)

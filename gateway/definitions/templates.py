@@ -129,6 +129,11 @@ class Tree:
         return self.source if self.is_constant else _fill(self.node, variables, Budget(_TREE_LIMITS))
 
 
+def is_open(text: str) -> bool:
+    """Whether the text may have places to fill."""
+    return "{{" in text or "{%" in text
+
+
 def render_tree(tree: object, variables: Mapping[str, object]) -> object:
     """A JSON value with its texts filled: `Tree.parse` and `render` in one.
 
@@ -163,7 +168,7 @@ class _TreeReader:
         return [self.read(element, (*path, index), depth - 1) for index, element in enumerate(elements)]
 
     def _text(self, text: str, path: tuple[str | int, ...]) -> _Node:
-        if "{{" not in text and "{%" not in text:
+        if not is_open(text):
             return text
         self.is_constant = False
         try:

@@ -5,10 +5,12 @@ declared: what is left can be read without trying, because a simply expanded val
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from gateway.definitions.uri_grammar import RESERVED, Expression, Part, refuse
+from gateway.errors import ResourceValidationError
 
 _LONGEST_URI = 8192
 _URI = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
@@ -91,7 +93,7 @@ def make_matcher(parts: tuple[Part, ...]) -> Matcher:
 
 
 class _Maker:
-    """Puts a matcher together and refuses what would make it ambiguous."""
+    """Puts a matcher together and refuses what would make it ambiguous, with the form that works."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -104,7 +106,7 @@ class _Maker:
 
     def add_literal(self, text: str) -> None:
         if self._sign or self._fragment is not None:
-            raise refuse(f"for matching, nothing may follow the query and the fragment, as '{text}' does")
+            raise _refuse(f"nothing may follow the query and the fragment, as '{text}' does; put it before them")
         self._literal += text
         self._written += text
 
@@ -115,7 +117,7 @@ class _Maker:
             self._add_query(expression, names)
         elif self._sign:
             if expression.sign != "#":
-                raise refuse(f"for matching, {expression.text} cannot follow the query")
+                raise _refuse(f"{expression.text} cannot follow the query; put it before")
             self._add_fragment(expression, names)
         elif expression.sign == "#":
             self._add_fragment(expression, names)
@@ -125,7 +127,7 @@ class _Maker:
                 self._add_variable(name, expression)
         else:
             if len(names) > 1:
-                raise refuse(f"for matching, {expression.text} may have one variable only")
+                raise _refuse(f"{expression.text} may have one variable only; use {_written('/', names)}")
             self._literal += "." if expression.sign == "." else ""
             self._add_variable(names[0], expression)
 
@@ -140,49 +142,80 @@ class _Maker:
         )
 
     def _check(self, expression: Expression) -> None:
-        if expression.sign == ";":
-            raise refuse(f"for matching, {expression.text} is not supported: ';' parameters may be left out")
+        text, sign = expression.text, expression.sign
+        names = [variable.name for variable in expression.variables]
+        if sign == ";":
+            raise _refuse(f"{text} is not supported: ';' parameters may be left out; use {_written('?', names)}")
         if self._fragment is not None:
-            raise refuse(f"for matching, {expression.text} cannot follow the fragment")
-        for variable in expression.variables:
-            if variable.explodes or variable.prefix is not None:
-                raise refuse(f"for matching, {expression.text} may have neither '*' nor a prefix length")
-            if variable.name in self._names:
-                raise refuse(f"for matching, the variable '{variable.name}' may stand once only")
-            self._names.add(variable.name)
+            raise _refuse(f"{text} cannot follow the fragment; put it before")
+        if any(variable.explodes for variable in expression.variables):
+            raise _refuse(f"{text} may be one value, a list or a map; use {_unexploded(sign, names)}")
+        if any(variable.prefix is not None for variable in expression.variables):
+            raise _refuse(f"{text} shows the beginning of a value only; use {_written(sign, names)}")
+        for name in names:
+            if name in self._names:
+                raise _refuse(f"the variable '{name}' may stand once only; use {_written(sign, [f'{name}_2'])}")
+            self._names.add(name)
 
     def _add_variable(self, name: str, expression: Expression) -> None:
         last = self._steps[-1] if self._steps else None
-        if last is not None and last.is_greedy:
-            raise refuse(f"for matching, {expression.text} cannot follow a '+' expression, which takes everything")
-        if last is not None and not self._literal:
-            raise refuse(f"for matching, text must stand between {{{last.variable}}} and {expression.text}")
-        if last is not None and not _STOP.search(self._literal):
-            raise refuse(
-                f"for matching, '{self._literal}' does not separate {{{last.variable}}} from {expression.text}:"
-                " a value may contain it"
-            )
+        if last is not None and last.variable is not None:
+            self._check_boundary(last.variable, name, expression)
         self._steps.append(Step(self._literal, name, is_greedy=expression.sign == "+"))
         self._literal = ""
 
+    def _check_boundary(self, before: str, name: str, expression: Expression) -> None:
+        """Refuse a variable that does not begin where one can tell that the variable before it has ended."""
+        self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
+        separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
+        if not self._literal:
+            raise _refuse(f"text must stand between {{{before}}} and {expression.text}; use {separated}")
+        if not _STOP.search(self._literal):
+            reason = f"'{self._literal}' does not separate {{{before}}} from {expression.text}: a value may contain it"
+            raise _refuse(f"{reason}; use {separated}")
+
+    def _refuse_greedy(self, expression: Expression, instead: str) -> None:
+        if self._steps and self._steps[-1].is_greedy:
+            raise _refuse(f"{expression.text} cannot follow a '+' expression, which takes everything; use {instead}")
+
     def _add_query(self, expression: Expression, names: list[str]) -> None:
         if not self._sign:
+            self._refuse_greedy(expression, self._ungreedy() + expression.text)
             has_mark = "?" in self._written
             if has_mark is (expression.sign == "?"):
-                raise refuse(f"for matching, {expression.text} needs {'no' if has_mark else 'a'} '?' before it")
-            if any(step.is_greedy for step in self._steps):
-                raise refuse(f"for matching, {expression.text} cannot follow a '+' expression, which takes everything")
+                use = _written("&" if has_mark else "?", names)
+                raise _refuse(f"{expression.text} needs {'no' if has_mark else 'a'} '?' before it; use {use}")
             self._sign = expression.sign
         elif expression.sign != "&":
-            raise refuse("for matching, there may be one '{?…}' only; continue it with '{&…}'")
+            raise _refuse(f"there may be one '{{?…}}' only; use {_written('&', names)}")
         self._query.extend(names)
 
     def _add_fragment(self, expression: Expression, names: list[str]) -> None:
-        if len(names) > 1 or "#" in self._written:
-            raise refuse(f"for matching, {expression.text} must be the only '#' and have one variable")
-        if any(step.is_greedy for step in self._steps):
-            raise refuse(f"for matching, {expression.text} cannot follow a '+' expression, which takes everything")
+        if "#" in self._written:
+            raise _refuse(f"{expression.text} must be the only '#'; use it without the '#' before it")
+        if len(names) > 1:
+            raise _refuse(f"{expression.text} must have one variable; use {_written('#', names[:1])}")
+        self._refuse_greedy(expression, self._ungreedy() + expression.text)
         self._fragment = names[0]
+
+    def _ungreedy(self) -> str:
+        return f"{{{self._steps[-1].variable}}}{self._literal}" if self._steps else ""
+
+
+def _refuse(reason: str) -> ResourceValidationError:
+    return refuse(f"for matching, {reason}")
+
+
+def _written(sign: str, names: Sequence[str]) -> str:
+    return f"{{{sign}{','.join(names)}}}"
+
+
+def _unexploded(sign: str, names: Sequence[str]) -> str:
+    """The forms for one value and, where a path may have that many, for several segments."""
+    one = _written(sign, names)
+    if sign not in {"", "/"} or len(names) > 1:
+        return one
+    return f"{one} for one segment, or {sign}{{+{names[0]}}} at the end for several"
 
 
 def _walk(steps: tuple[Step, ...], path: str, found: dict[str, str]) -> bool:

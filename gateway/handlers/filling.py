@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from gateway.definitions.handler_specs import StaticSpec, TemplateSpec
-from gateway.definitions.liquid.budget import Budget, Limits
-from gateway.definitions.liquid.values import write_out
+from gateway.definitions.output_contracts import with_text
 from gateway.domain.results import ABSENT
 from gateway.errors import HandlerFailed
 from gateway.handlers.forms import Blocks, Form
 from gateway.handlers.port import Call
-
-_INNER = ("content", "resource")
-"""Where a message has its block, and a block its resource."""
 
 _Answer = TypeVar("_Answer")
 
@@ -66,16 +62,4 @@ def fill(spec: TemplateSpec, variables: Mapping[str, object], form: Form[_Answer
     blocks = None if tree is None else tree.render(variables)
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in cast("list[object]", blocks)):
         raise HandlerFailed("the template makes no list of contents")
-    return form.of_blocks([_with_text(block) for block in cast("Blocks", blocks)], is_error=spec.is_error)
-
-
-def _with_text(block: Mapping[str, object]) -> dict[str, object]:
-    """A block whose text is text, also where one place that keeps its type is all of it; so in what it holds."""
-    found = dict(block)
-    if "text" in found and not isinstance(found["text"], str):
-        found["text"] = write_out(found["text"], Budget(Limits()))
-    for name in _INNER:
-        inner = found.get(name)
-        if isinstance(inner, dict):
-            found[name] = _with_text(cast("dict[str, object]", inner))
-    return found
+    return form.of_blocks([with_text(block) for block in cast("Blocks", blocks)], is_error=spec.is_error)

@@ -15,6 +15,7 @@ from gateway.domain.results import ABSENT, Absent, Contents, Messages, Result
 from gateway.errors import HandlerFailed, NotFound, UpstreamError
 from gateway.handlers.bodies import is_json
 from gateway.handlers.media import BYTES, JSON, TEXT, kind_of, read_json, read_text
+from gateway.handlers.returned import read_contents, read_messages, read_result, refuse
 
 _FIRST_ERROR = 300
 _GONE = frozenset({404, 410})
@@ -108,14 +109,15 @@ class ToolForm:
         return Result(content=result.get("content", ()), is_error=True, meta=result.get("_meta"))
 
     def of_returned(self, returned: object) -> UpstreamAnswer | Result:
-        """A result, a text, or a mapping that is one JSON object."""
+        """A result, a text, or a mapping: a result in the protocol's form, or one JSON object."""
         if isinstance(returned, Result):
             return returned
         if isinstance(returned, str):
             return self.of_text(returned)
         if isinstance(returned, Mapping):
-            return self.of_json(dict(cast("Mapping[str, object]", returned)))
-        raise _wrong(returned)
+            members = dict(cast("Mapping[str, object]", returned))
+            return read_result(members) or self.of_json(members)
+        raise refuse(returned)
 
     def of_nothing(self) -> UpstreamAnswer | Result:
         """No content: the work was all there was."""
@@ -161,14 +163,16 @@ class ResourceForm:
         raise HandlerFailed(_said(result))
 
     def of_returned(self, returned: object) -> Contents:
-        """Contents, a text or bytes."""
+        """Contents, a text, bytes, or a mapping in the protocol's form."""
         if isinstance(returned, Contents):
             return self.of_blocks(returned.contents)
         if isinstance(returned, str):
             return self.of_text(returned)
         if isinstance(returned, bytes):
             return self.of_bytes(returned)
-        raise _wrong(returned)
+        if isinstance(returned, Mapping):
+            return self.of_blocks(read_contents(cast("Mapping[str, object]", returned)))
+        raise refuse(returned)
 
     def of_nothing(self) -> Contents:
         """None: reading must show something."""
@@ -223,12 +227,14 @@ class PromptForm:
         raise HandlerFailed(_said(result))
 
     def of_returned(self, returned: object) -> Messages:
-        """Messages or a text."""
+        """Messages, a text, or a list or mapping in the protocol's form."""
         if isinstance(returned, Messages):
             return returned
         if isinstance(returned, str):
             return self.of_text(returned)
-        raise _wrong(returned)
+        if isinstance(returned, Mapping | list | tuple):
+            return read_messages(cast("Mapping[str, object] | Sequence[object]", returned))
+        raise refuse(returned)
 
     def of_nothing(self) -> Messages:
         """None: a prompt without messages is none."""
@@ -257,9 +263,3 @@ def _said(result: Mapping[str, Any]) -> str:
     """What a failed tool says of itself."""
     blocks: Sequence[Mapping[str, object]] = result.get("content") or ({},)
     return str(blocks[0].get("text") or "a tool that was called failed")
-
-
-def _wrong(returned: object) -> HandlerFailed:
-    error = HandlerFailed("the handler returned something that is no answer of its family")
-    error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
-    return error

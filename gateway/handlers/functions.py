@@ -2,10 +2,12 @@
 
 A function is plain or `async`; a plain one runs in a thread. It may return exactly what its alias names:
 
-- a tool: `Result` (see `handlers.answers`), a string (one text block), or a mapping (one JSON object, as structured
-  content and as text);
-- a resource: `Contents`, or a string or bytes in the MIME type of its definition;
-- a prompt: `Messages`, or a string (one message of the user);
+- a tool: `Result` (see `handlers.answers`), a string (one text block), or a mapping: the protocol's result object, or
+  else one JSON object, as structured content and as text;
+- a resource: `Contents`, a string or bytes in the MIME type of its definition, or a mapping: `{"contents": […]}` or one
+  content object;
+- a prompt: `Messages`, a string (one message of the user), a list of messages, or a mapping: `{"messages": […]}` with
+  or without a description;
 - a completion: the values, or `Completions` where there are more than those.
 
 Anything else is a wrong shape: the client gets a clean error, the log says what it was.
@@ -13,15 +15,15 @@ Anything else is a wrong shape: the client gets a clean error, the log says what
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
+from typing import TypeAlias
 
 from gateway.domain.principals import Principal
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.handlers.context import Context
 
 ToolAnswer: TypeAlias = Result | str | Mapping[str, object]
-ResourceAnswer: TypeAlias = Contents | str | bytes
-PromptAnswer: TypeAlias = Messages | str
+ResourceAnswer: TypeAlias = Contents | str | bytes | Mapping[str, object]
+PromptAnswer: TypeAlias = Messages | str | Mapping[str, object] | Sequence[Mapping[str, object]]
 CompletionAnswer: TypeAlias = Completions | Sequence[str]
 
 ToolFunction: TypeAlias = Callable[[Context], ToolAnswer] | Callable[[Context], Awaitable[ToolAnswer]]
@@ -42,42 +44,3 @@ class Completing:
 CompletionFunction: TypeAlias = (
     Callable[[Completing], CompletionAnswer] | Callable[[Completing], Awaitable[CompletionAnswer]]
 )
-
-Schema: TypeAlias = Mapping[str, object] | bool
-
-ObjectSchema = TypedDict(
-    "ObjectSchema",
-    {
-        "type": Required[Literal["object"]],
-        "properties": Required[Mapping[str, Schema]],
-        "required": NotRequired[Sequence[str]],
-        "additionalProperties": NotRequired[Schema],
-        "patternProperties": NotRequired[Mapping[str, Schema]],
-        "propertyNames": NotRequired[Schema],
-        "unevaluatedProperties": NotRequired[Schema],
-        "minProperties": NotRequired[int],
-        "maxProperties": NotRequired[int],
-        "dependentRequired": NotRequired[Mapping[str, Sequence[str]]],
-        "dependentSchemas": NotRequired[Mapping[str, Schema]],
-        "dependencies": NotRequired[Mapping[str, object]],
-        "allOf": NotRequired[Sequence[Schema]],
-        "anyOf": NotRequired[Sequence[Schema]],
-        "oneOf": NotRequired[Sequence[Schema]],
-        "not": NotRequired[Schema],
-        "if": NotRequired[Schema],
-        "then": NotRequired[Schema],
-        "else": NotRequired[Schema],
-        "title": NotRequired[str],
-        "description": NotRequired[str],
-        "default": NotRequired[object],
-        "examples": NotRequired[Sequence[object]],
-        "$schema": NotRequired[str],
-        "$id": NotRequired[str],
-        "$anchor": NotRequired[str],
-        "$comment": NotRequired[str],
-        "$ref": NotRequired[str],
-        "$defs": NotRequired[Mapping[str, Schema]],
-        "definitions": NotRequired[Mapping[str, Schema]],
-    },
-)
-"""A JSON Schema whose root is an object with properties, as far as types can say it."""

@@ -173,7 +173,7 @@ def _fill_optional(slot: _Slot, arguments: Mapping[str, object]) -> str | None:
 def _invalid(argument: str, reason: str) -> ArgumentsInvalid:
     pointer = "/" + argument.replace("~", "~0").replace("/", "~1")
     return ArgumentsInvalid(
-        f"The argument {argument!r} cannot be sent: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
+        f"The argument {pointer} cannot be sent: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
     )
 
 

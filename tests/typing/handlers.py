@@ -1,6 +1,7 @@
 """What type checkers must say of wrong handlers: a line that ends with `# expect` has an error, all others none."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from gateway.embed import Completing, Contents, Context, Gateway, Messages, Result, ToolShape, success, text
 
@@ -68,7 +69,12 @@ def gives_a_result(context: Context) -> Result:
     return text(context.tenant)
 
 
+def good_mapping_resource(context: Context) -> dict[str, Any]:
+    return {"uri": context.uri, "mimeType": "text/plain", "text": "x"}
+
+
 gateway.register_resource("docs://readme", {"name": "readme", "mimeType": "text/plain"}, good_resource)
+gateway.register_resource("docs://mapping", {"name": "mapping"}, good_mapping_resource)
 gateway.register_resource("docs://other", {"name": "other"}, good_contents)
 gateway.register_resource("docs://wrong", {"name": "wrong"}, gives_a_result)  # expect
 gateway.register_resource("docs://wrong", {"name": "wrong"}, no_context)  # expect
@@ -76,6 +82,14 @@ gateway.register_resource("docs://wrong", {"name": "wrong"}, no_context)  # expe
 
 def good_prompt(context: Context) -> Messages:
     return Messages(messages=({"role": "user", "content": {"type": "text", "text": context.arguments["code"]}},))
+
+
+def good_list_prompt(context: Context) -> list[dict[str, object]]:
+    return [{"role": "user", "content": {"type": "text", "text": context.tenant}}]
+
+
+async def good_mapping_prompt(context: Context) -> Mapping[str, object]:
+    return {"messages": good_list_prompt(context), "description": "Says who asks."}
 
 
 def good_completion(completing: Completing) -> list[str]:
@@ -88,6 +102,8 @@ def gives_a_text(completing: Completing) -> int:
 
 gateway.register_prompt("review", {"arguments": [{"name": "code", "required": True}]}, good_prompt)
 gateway.register_prompt("complete", {}, good_prompt, complete=good_completion)
+gateway.register_prompt("list", {}, good_list_prompt)
+gateway.register_prompt("mapping", {}, good_mapping_prompt)
 gateway.register_prompt("wrong_1", {}, gives_a_result)  # expect
 gateway.register_prompt("wrong_2", {}, good_prompt, complete=gives_a_text)  # expect
 

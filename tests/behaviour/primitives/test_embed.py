@@ -306,6 +306,8 @@ async def test_a_handler_that_fails_costs_one_call(settle: Settle) -> None:
     gateway.register_resource("docs://broken", {"name": "x", "mimeType": "text/plain"}, broken)  # type: ignore[arg-type]  # wrong on purpose
     gateway.register_prompt("broken", {}, broken)  # type: ignore[arg-type]  # as above
     gateway.register_tool("told", ANY, lambda _: error("NO_MORE", "There is no more.", {"left": 0}))
+    refusal = {"content": [{"type": "text", "text": "no"}], "isError": True}
+    gateway.register_tool("refuses", ANY, lambda _: refusal)
 
     async with _serving(gateway) as (running, key):
         for name in ("broken", "shapeless"):
@@ -313,6 +315,10 @@ async def test_a_handler_that_fails_costs_one_call(settle: Settle) -> None:
             assert result["isError"] is True
             assert "secret" not in json.dumps(result)
             assert result["_meta"]["gateway/error"]["correlation_id"]
+            assert result["_meta"]["gateway/error"]["code"] == "call.handler_failed"
+        refused = (await _call(running, key, "refuses"))["result"]
+        assert {name: refused[name] for name in refusal} == refusal
+        assert "structuredContent" not in refused
         read = await running.rpc("acme", key, "resources/read", {"uri": "docs://broken"}, mcp_name="docs://broken")
         got = await running.rpc("acme", key, "prompts/get", {"name": "broken"})
         for answer in (read, got):

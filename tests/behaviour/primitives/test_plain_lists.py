@@ -36,8 +36,10 @@ async def _fill(tenant: Tenant) -> None:
     adorned = {"title": "Ünï “quoted”", "icons": icons, "_meta": {"example.com/a": {"b": None}}}
     text = {"kind": "template", "text": "x"}
     await tenant.add("tools", tool("adorned", text, schema=SCHEMA, definition=adorned))
-    await tenant.add("tools", tool("listing", text, definition={"outputSchema": {"type": "array", "items": {}}}))
-    await tenant.add("tools", tool("object", text, definition={"outputSchema": {"type": "object", "properties": {}}}))
+    array: dict[str, Any] = {"outputSchema": {"type": "array", "items": {}}}
+    plain: dict[str, Any] = {"outputSchema": {"type": "object", "properties": {}}}
+    await tenant.add("tools", tool("listing", {"kind": "template", "json": []}, definition=array))
+    await tenant.add("tools", tool("object", {"kind": "template", "json": {}}, definition=plain))
     await tenant.add("resources", resource("docs://adorned", text, mimeType="text/plain", **adorned))
     await tenant.add("resource-templates", template("rows://{id}", text, mimeType="text/plain", **adorned))
     await tenant.add("prompts", prompt("adorned", text, **adorned, arguments=[{"name": "a", "title": "A"}]))

@@ -3,9 +3,11 @@
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 import redis
 
@@ -13,12 +15,18 @@ from gateway.catalog import imports, tenants
 from gateway.catalog.doctor import Doctor
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.installation import Installation
+from gateway.catalog.preparing import PrimitiveDraft
+from gateway.catalog.primitives import create_primitive
 from gateway.domain.findings import Finding, Verdict
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.primitives import Family, Primitive
 from gateway.domain.requests import Credential
+from gateway.store import primitives
 from gateway.store.connect import connect_owner
 from gateway.store.sealing import Sealer
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.documents import secured
+from tests.support.primitives import static_tool
 from tests.support.servers import TestDatabase, TestServers
 
 SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
@@ -32,6 +40,7 @@ ALL = [
     "redis_persistence",
     "redis_memory",
     "secrets",
+    "handlers",
     "secret_keys",
     "operator_key",
     "egress",
@@ -242,3 +251,49 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     assert changes.tenant.slug in bad["secrets"].detail
     assert (none["secrets"].status, none["secret_keys"].status) == (Verdict.WARNING, Verdict.WARNING)
     assert "s3cr3t-canary" not in f"{good} {bad} {none}"
+
+
+async def test_stored_handlers_that_can_never_answer_are_found(
+    changes: Changes, sound: Installation, database_url: str
+) -> None:
+    """Ours: what an older gateway stored is named, with the place that keeps it from any answer (RES-1, PRM-2)."""
+    said = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
+    odd: dict[tuple[Family, str], dict[str, object]] = {
+        (Family.TEMPLATE, "docs://{a}"): {"kind": "template", "text": "{{ a }}"},
+        (Family.PROMPT, "speaks"): {"kind": "template", "messages": [said]},
+        (Family.TOOL, "odd"): {"kind": "of another version"},
+    }
+    await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, _say_hello(), by=BY)
+    installation = replace(sound, database_url=database_url)
+    good = (await _examine(installation))["handlers"]
+    now = datetime.now(UTC)
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        for number, ((family, name), handler) in enumerate(odd.items()):
+            row = Primitive(
+                id=PrimitiveId(f"pri_{number}"),
+                family=family,
+                name=name,
+                definition=msgspec.json.encode({"name": name}),
+                handler=msgspec.json.encode(handler),
+                created_at=now,
+                updated_at=now,
+            )
+            await primitives.insert(changes.tenant.id, db, row)
+    bad = (await _examine(installation))["handlers"]
+
+    assert (good.status, good.detail) == (Verdict.OK, "every stored handler can answer (1 examined)")
+    assert bad.status is Verdict.WARNING
+    for found in (
+        "acme: prompt speaks (/handler/messages/0/role)",
+        "acme: resource template pri_0 (/handler/mimeType)",
+        "acme: tool odd (/handler/kind)",
+    ):
+        assert found in bad.detail
+    assert "docs://" not in bad.detail
+    assert "hello" not in bad.detail
+    assert "validate FILE" in bad.mend
+
+
+def _say_hello() -> PrimitiveDraft:
+    body = static_tool("hello")
+    return PrimitiveDraft(definition=body["definition"], handler=body["handler"])

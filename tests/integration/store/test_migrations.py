@@ -111,13 +111,14 @@ async def test_a_database_that_is_away_is_unavailable() -> None:
         await migrate("postgresql://nobody@/gateway?host=/nowhere")
 
 
-async def test_an_installed_wheel_brings_its_migrations(servers: TestServers, tmp_path: Path) -> None:
-    """Ours: `gateway migrate` works without a checkout."""
+async def test_an_installed_wheel_brings_its_migrations_and_types(servers: TestServers, tmp_path: Path) -> None:
+    """Ours: `gateway migrate` works without a checkout, and type checkers read the package (PEP 561, PRG-5)."""
     await anyio.run_process([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=_ROOT)
     installed = tmp_path / "installed"
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extractall(installed)
     assert not (installed / "migrations").exists()
+    assert (installed / "gateway" / "py.typed").is_file()
 
     with servers.empty_database() as empty:
         done = await anyio.run_process(

@@ -141,9 +141,22 @@ def test_a_failure_names_each_path_and_its_reason() -> None:
     assert result["isError"] is True
 
 
+def test_a_failure_says_each_sentence_once() -> None:
+    """Ours: what the message says of a single place is not said again below it (CAL-2)."""
+    fault = Fault(pointer="/id", reason="it is required")
+    said = ArgumentsInvalid("The argument /id cannot be sent: it is required.", faults=[fault])
+    several = ArgumentsInvalid("/id: it is required (and 1 more)", faults=[fault, Fault(pointer="/n", reason="odd")])
+
+    for error, lines in ((said, 1), (several, 3)):
+        result = json.loads(b"{" + shape.failure(error, "c-1") + b"}")
+        assert result["content"][0]["text"].count("\n") == lines - 1
+
+
 def test_a_crash_says_nothing_of_the_inside() -> None:
-    """Ours: an unexpected exception is a correlation id to the client, no more (CAL-4)."""
-    assert json.loads(b"{" + shape.crash("c-2") + b"}")["_meta"]["gateway/error"]["correlation_id"] == "c-2"
+    """Ours: an unexpected exception is a code and a correlation id to the client, no more (CAL-4)."""
+    told = json.loads(b"{" + shape.crash("c-2") + b"}")["_meta"]["gateway/error"]
+
+    assert told == {"code": "call.handler_failed", "correlation_id": "c-2"}
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def test_the_suggested_prefix_resolves_the_clash() -> None:
     with pytest.raises(NameTaken) as caught:
         refuse_taken(_compiled(), owners, source="pets")
     assert caught.value.suggested_prefix == "pets_3"
+    assert "pets_3" not in caught.value.message  # faces show both
     refuse_taken(_compiled("pets_3"), owners, source="pets")
 
 

@@ -61,6 +61,134 @@ def test_a_fault_has_its_place(family: Family, body: dict[str, Any], pointer: st
     assert any(fault.pointer.startswith(pointer) for fault in refused.value.faults), refused.value.faults
 
 
+_BLANK = {"kind": "static", "contents": [{"text": "x"}]}
+_SYSTEM = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
+_OUTPUT: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+_SAYS: dict[str, Any] = {"kind": "static", "content": [{"type": "text", "text": "x"}]}
+
+
+def _returns(**answer: Any) -> dict[str, Any]:
+    """Steps that return in a branch."""
+    inner = {"if": {"when": "a", "then": [{"log": "x"}, {"return": answer}]}}
+    return {"kind": "steps", "steps": [{"if": {"when": "b", "then": [{"log": "y"}], "else": [inner]}}]}
+
+
+_INNER = "/handler/steps/0/if/else/0/if/then/1/return"
+
+
+@pytest.mark.parametrize(
+    ("family", "body", "pointer"),
+    [
+        (Family.RESOURCE, resource("docs://a", {"kind": "template", "text": "x"}), "/handler/mimeType"),
+        (Family.TEMPLATE, template("docs://{a}", {"kind": "template", "text": "{{ a }}"}), "/handler/mimeType"),
+        (Family.TEMPLATE, template("docs://{a}", _BLANK), "/handler/contents/0/mimeType"),
+        (
+            Family.TEMPLATE,
+            template("docs://{a}", {"kind": "template", "contents": [{"text": "{{ a }}"}]}),
+            "/handler/contents/0/mimeType",
+        ),
+        (Family.RESOURCE, resource("docs://a", _returns(text="x")), f"{_INNER}/mimeType"),
+        (Family.RESOURCE, resource("docs://a", {"kind": "steps", "steps": [{"log": "x"}]}), "/handler/steps"),
+        (Family.PROMPT, prompt("p", {"kind": "steps", "steps": [{"log": "x"}]}), "/handler/steps"),
+        (Family.PROMPT, prompt("p", {"kind": "template", "messages": [_SYSTEM]}), "/handler/messages/0/role"),
+        (Family.PROMPT, prompt("p", _returns(messages=[_SYSTEM])), f"{_INNER}/messages/0/role"),
+        (
+            Family.PROMPT,
+            prompt("p", {"kind": "template", "messages": [{"role": "{{ a }}", "content": {"type": "text"}}]}),
+            "/handler/messages/0/content/text",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "content": [{"type": "image", "data": "!", "mimeType": "{{ a }}"}]}),
+            "/handler/content/0/data",
+        ),
+        (
+            Family.PROMPT,
+            prompt("p", {"kind": "template", "messages": [*[{**_SYSTEM, "role": "{{ a }}"}] * 100, _SYSTEM]}),
+            "/handler/messages/100/role",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "content": [{"type": "text", "text": ["x" * 1000] * 1000}]}),
+            "/handler/content/0",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "content": [{"type": "text", "text": "{{ a }}"}] * 1001}),
+            "/handler/content",
+        ),
+        (Family.TOOL, tool("t", _SAYS, definition={"outputSchema": _OUTPUT}), "/handler/structuredContent"),
+        (
+            Family.TOOL,
+            tool("t", {**_SAYS, "structuredContent": {"n": "1"}}, definition={"outputSchema": _OUTPUT}),
+            "/handler/structuredContent/n",
+        ),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "template", "json": {"n": "1"}}, definition={"outputSchema": _OUTPUT}),
+            "/handler/json/n",
+        ),
+        (Family.TOOL, tool("t", _returns(text="x"), definition={"outputSchema": _OUTPUT}), f"{_INNER}/text"),
+        (
+            Family.TOOL,
+            tool("t", {"kind": "steps", "steps": [{"log": "x"}]}, definition={"outputSchema": _OUTPUT}),
+            "/handler/steps",
+        ),
+    ],
+)
+def test_a_handler_whose_answer_could_never_be_sent_is_refused(
+    family: Family, body: dict[str, Any], pointer: str
+) -> None:
+    """Ours: a wrong shape is found when it is stored, not when it is read (RES-1, PRM-2, TDF-5, CAL-4)."""
+    with pytest.raises(HandlerInvalid) as refused:
+        prepare(family, _draft(body))
+
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("family", "body"),
+    [
+        (Family.TEMPLATE, template("docs://{a}", {"kind": "template", "text": "x"}, mimeType="text/plain")),
+        (Family.TEMPLATE, template("docs://{a}", _BLANK, mimeType="text/plain")),
+        (Family.RESOURCE, resource("docs://a", {"kind": "template", "json": {}})),
+        (Family.RESOURCE, resource("docs://a", {"kind": "http", "method": "GET", "url": "https://a.example/"})),
+        (
+            Family.TEMPLATE,
+            template(
+                "docs://{a}", {"kind": "template", "contents": [{"mimeType": "{{ a }}", "uri": "{{ a }}", "text": 7}]}
+            ),
+        ),
+        (Family.PROMPT, prompt("p", {"kind": "template", "messages": [{**_SYSTEM, "role": "{{ a }}"}]})),
+        (Family.PROMPT, prompt("p", {"kind": "template", "messages": ["{{ a }}"]})),
+        (
+            Family.PROMPT,
+            prompt(
+                "p",
+                {
+                    "kind": "template",
+                    "messages": [
+                        {"role": "user", "content": "{{ a }}"},
+                        {"role": "user", "content": {"type": "{{ a }}", "anything": 1}},
+                        {"role": "user", "content": {"type": "resource", "resource": {"uri": "docs://{{ a }}"}}},
+                        {
+                            "role": "user",
+                            "content": {"type": "text", "text": "x", "annotations": {"audience": ["{{ a }}"]}},
+                        },
+                    ],
+                },
+            ),
+        ),
+        (Family.TOOL, tool("t", {**_SAYS, "isError": True}, definition={"outputSchema": _OUTPUT})),
+        (Family.TOOL, tool("t", {"kind": "template", "json": {"n": "{{ n }}"}}, definition={"outputSchema": _OUTPUT})),
+        (Family.TOOL, tool("t", {"kind": "steps", "steps": [{"log": "x"}]})),
+    ],
+)
+def test_a_handler_that_may_answer_rightly_is_taken(family: Family, body: dict[str, Any]) -> None:
+    """Ours: what depends on the arguments is judged when they are there (PRG-3)."""
+    assert prepare(family, _draft(body)).family is family
+
+
 def test_a_completion_is_for_an_argument_that_there_is() -> None:
     """Ours: what no client can ask for is refused (PRM-3)."""
     handler = {"kind": "template", "text": "x", "completions": {"b": {"values": ["1"]}}}

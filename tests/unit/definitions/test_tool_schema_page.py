@@ -39,14 +39,32 @@ def test_the_page_lists_every_filter() -> None:
     assert re.findall(r"`(\w+)`", listed[1]) == sorted(FILTERS)
 
 
-def test_the_uri_templates_of_the_page_are_taken_or_refused_as_it_says() -> None:
-    """Ours: the table is true (RES-2)."""
-    rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", PAGE.partition("## URI templates")[2], re.MULTILINE)
+def _rows(columns: int) -> list[list[list[str]]]:
+    """The code in each cell of the table with so many columns."""
+    section = PAGE.partition("## URI templates")[2]
+    lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    return [[re.findall(r"`([^`]+)`", cell) for cell in line] for line in lines if len(line) == columns]
 
-    assert len(rows) == 4
-    for taken, refused in rows:
-        for template in re.findall(r"`([^`]+)`", taken):
-            UriTemplate.parse(template)
-        for template in re.findall(r"`([^`]*\{[^`]*)`", refused):
-            with pytest.raises(ResourceValidationError):
-                UriTemplate.parse(f"x://{template}")
+
+def test_the_uri_templates_of_the_page_match_as_it_says() -> None:
+    """Ours: each form, a URI of it with its values, and one that is none (RES-2)."""
+    rows = _rows(4)
+
+    assert {sign for row in rows for sign in re.findall(r"\{([+#./;?&]?)", row[0][0])} == {"", *"+#./?&"}
+    for [template], [uri], values, [other] in rows:
+        read = UriTemplate.parse(template)
+        assert read.match(uri) == dict(zip(values[::2], values[1::2], strict=True))
+        assert read.match(other) is None
+
+
+def test_the_uri_templates_of_the_page_are_refused_with_what_it_names() -> None:
+    """Ours: the refusal says what the table says (RES-2)."""
+    rows = _rows(3)
+
+    assert len(rows) == 14
+    for [template], _, instead in rows:
+        with pytest.raises(ResourceValidationError) as refused:
+            UriTemplate.parse(f"x://{template}")
+        hint = refused.value.message.partition("; use ")[2]
+        assert [form for form in instead if form not in hint] == []
+        assert instead

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from mcp_types import GetPromptResult, PromptMessage, ReadResourceResult, TextContent, TextResourceContents
 from structlog.testing import capture_logs
 
 from gateway.domain.policy import Decision, Policy
@@ -45,6 +46,55 @@ async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house:
         {"uri": "note://blob", "mimeType": "image/png", "blob": "AA=="},
     )
     assert [content["uri"] for content in (await house.read("note://both")).contents] == ["note://both", "note://other"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "uri"),
+    [
+        ({"contents": [{"text": "hi"}]}, "note://1"),
+        ({"contents": ({"uri": "note://2", "mimeType": "text/plain", "text": "hi"},)}, "note://2"),
+        ({"text": "hi"}, "note://1"),
+        ({"uri": "note://2", "mimeType": "text/plain", "text": "hi"}, "note://2"),
+        (
+            ReadResourceResult(contents=[TextResourceContents(uri="note://2", text="hi")]).model_dump(by_alias=True),
+            "note://2",
+        ),
+    ],
+)
+async def test_a_mapping_in_the_protocols_form_is_contents(
+    house: Household, returned: dict[str, Any], uri: str
+) -> None:
+    """Ours: a list of contents, or one; the URI and type are the resource's where they are not said (RES-1)."""
+    house.has_code(Family.RESOURCE, "note://1", lambda context: returned, mimeType="text/plain")
+
+    assert (await house.read("note://1")).contents == ({"uri": uri, "mimeType": "text/plain", "text": "hi"},)
+
+
+_HI: dict[str, Any] = {"role": "user", "content": {"type": "text", "text": "hi"}}
+
+
+@pytest.mark.parametrize(
+    ("returned", "messages"),
+    [
+        ([_HI], Messages(messages=(_HI,))),
+        ((_HI, _HI), Messages(messages=(_HI, _HI))),
+        ({"messages": [_HI]}, Messages(messages=(_HI,))),
+        ({"messages": [_HI], "description": "d"}, Messages(messages=(_HI,), description="d")),
+        (
+            GetPromptResult(
+                messages=[PromptMessage(role="user", content=TextContent(type="text", text="hi"))]
+            ).model_dump(by_alias=True),
+            Messages(messages=(_HI,)),
+        ),
+    ],
+)
+async def test_a_list_or_mapping_in_the_protocols_form_is_messages(
+    house: Household, returned: object, messages: Messages
+) -> None:
+    """Ours: a list of messages, alone or beside a description (PRM-2)."""
+    house.has_code(Family.PROMPT, "says", lambda context: returned)
+
+    assert await house.get("says") == messages
 
 
 async def test_a_template_hands_its_variables_over(house: Household) -> None:
@@ -130,6 +180,15 @@ _WRONG: Sequence[Callable[[Context], object]] = (
     lambda context: Messages(messages=(), description="\ud800"),
     lambda context: Messages(messages=({"role": "system", "content": {"type": "text", "text": ""}},)),
     lambda context: Messages(messages=({"role": "user"},)),
+    lambda context: {"n": 1},
+    lambda context: {"contents": [{"text": "x"}], "messages": [_HI]},
+    lambda context: {"contents": "x"},
+    lambda context: {"messages": "x"},
+    lambda context: {"text": "x", "txt": "y"},
+    lambda context: {"messages": [{"role": "system", "content": {"type": "text", "text": ""}}]},
+    lambda context: [{"role": "user", "content": "hi"}],
+    lambda context: ["hi"],
+    lambda context: {"content": [{"type": "text", "text": "x"}]},
 )
 
 

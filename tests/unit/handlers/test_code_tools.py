@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from mcp_types import CallToolResult, TextContent
 from structlog.testing import capture_logs
 
 from gateway.domain.policy import Decision, Policy, Safety
@@ -84,6 +85,76 @@ async def test_what_a_function_returns_comes_back_in_protocol_form(
 ) -> None:
     """Ours: results, texts and mappings are answers of a tool (CAL-1)."""
     assert await _answer(house, returned) == result
+
+
+_NO: dict[str, Any] = {"type": "text", "text": "no"}
+
+
+@pytest.mark.parametrize(
+    ("returned", "result"),
+    [
+        ({"content": [_NO], "isError": True}, {"content": [_NO], "isError": True}),
+        ({"content": [_NO]}, {"content": [_NO], "isError": False}),
+        ({"content": (_NO, _NO), "isError": False}, {"content": [_NO, _NO], "isError": False}),
+        ({"content": [], "isError": True}, {"content": [], "isError": True}),
+        ({"isError": True}, {"content": [], "isError": True}),
+        (
+            {"content": [_NO], "structuredContent": {"n": None}, "_meta": {"a": None}},
+            {"content": [_NO], "structuredContent": {"n": None}, "isError": False, "_meta": {"a": None}},
+        ),
+        (
+            {"structuredContent": {"n": 1}, "isError": True},
+            {"content": [{"type": "text", "text": '{"n":1}'}], "structuredContent": {"n": 1}, "isError": True},
+        ),
+        (
+            CallToolResult(content=[TextContent(type="text", text="no")], is_error=True).model_dump(by_alias=True),
+            {"content": [_NO], "isError": True},
+        ),
+    ],
+)
+async def test_a_mapping_in_the_protocols_form_is_the_result_that_it_says(
+    house: Household, returned: object, result: dict[str, Any]
+) -> None:
+    """Ours: what a function says is an error never becomes a success (CAL-1)."""
+    assert await _answer(house, returned) == result
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"content": "all of the file"},
+        {"content": ["one", "two"]},
+        {"content": [{"type": "paragraph", "text": "x"}]},
+        {"content": [{"text": "x"}]},
+        {"content": []},
+        {"content": [_NO], "id": "msg_1", "role": "assistant"},
+        {"content": "x", "isError": False},
+        {"isError": True, "reason": "of the upstream's own"},
+        {"structuredContent": {"n": 1}},
+        {"contents": [{"uri": "note://1", "text": "x"}]},
+    ],
+)
+async def test_any_other_mapping_is_structured_content(house: Household, returned: dict[str, Any]) -> None:
+    """Ours: an object that happens to have a member of a result stays one JSON value (CAL-1)."""
+    result = await _answer(house, returned)
+
+    assert result["structuredContent"] == returned
+    assert result["isError"] is False
+
+
+async def test_what_another_tool_answered_is_passed_on_as_it_is(house: Household) -> None:
+    """Ours: a failure inside a call is a failure of the call (CAL-1)."""
+
+    async def passes_on(context: Context) -> Mapping[str, object]:
+        return await context.invoke("fails")
+
+    house.has_code(Family.TOOL, "fails", lambda context: error("GONE", "It is gone."))
+    house.has_code(Family.TOOL, "passes_on", passes_on)
+
+    result = await house.call("passes_on")
+
+    assert result["isError"] is True
+    assert result["_meta"]["error"]["code"] == "GONE"
 
 
 async def test_an_async_and_a_plain_function_see_the_same_call(house: Household) -> None:
@@ -178,7 +249,7 @@ async def test_whatever_a_function_raises_is_a_clean_error(
 
     assert result["isError"] is True
     assert "hunter2" not in str(result)
-    assert result["_meta"]["gateway/error"]["correlation_id"] == "c-1"
+    assert result["_meta"]["gateway/error"] == {"code": "call.handler_failed", "correlation_id": "c-1"}
     assert any(line["correlation_id"] == "c-1" for line in logs)
     assert house.desk.lines == ["call breaks call crashed"]
     assert (await _answer(house, "still here"))["isError"] is False
@@ -199,6 +270,17 @@ async def test_whatever_a_function_raises_is_a_clean_error(
         Result(structured={"at": object()}),
         Result(structured={"text": "\ud800"}),
         {"at": object()},
+        {"content": "no", "isError": True},
+        {"content": ["no"], "isError": True},
+        {"content": [_NO], "isError": True, "code": 7},
+        {"content": [_NO], "isError": "yes"},
+        {"content": [_NO], "_meta": "none"},
+        {"content": [{"type": "text", "txt": "no"}]},
+        {"content": [{"type": "image", "data": "not base64!", "mimeType": "image/png"}]},
+        {"content": [_NO], "resultType": "input_required"},
+        CallToolResult(content=[TextContent(type="text", text="no")], is_error=True).model_dump(),
+        Result(is_error=cast("Any", "yes")),
+        Result(meta=cast("Any", 5)),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -218,7 +300,10 @@ async def test_a_structure_that_holds_itself_is_a_clean_error(house: Household) 
     ring: dict[str, object] = {}
     ring["ring"] = ring
 
-    assert (await _answer(house, ring))["_meta"]["gateway/error"]["code"] == "call.handler_failed"
+    looped: list[object] = []
+    looped.append({"type": "text", "text": "x", "annotations": looped})
+    for returned in (ring, {"content": looped, "isError": True}, {"content": [{"type": "text", "_meta": ring}]}):
+        assert (await _answer(house, returned))["_meta"]["gateway/error"]["code"] == "call.handler_failed"
 
 
 async def test_a_huge_result_is_refused(house: Household) -> None:

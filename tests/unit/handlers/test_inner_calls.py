@@ -41,7 +41,7 @@ async def test_a_tool_calls_another_through_all_gates(house: Household) -> None:
 
     result = await house.call("outer", {"name": "inner", "with": {"n": 4}})
 
-    assert result["structuredContent"]["structuredContent"] == {"doubled": 8}
+    assert result["structuredContent"] == {"doubled": 8}
     assert house.desk.lines == [
         "call inner call.intent intended",
         "call inner call ok",
@@ -58,7 +58,7 @@ async def test_an_inner_call_with_bad_arguments_is_an_error_result_for_the_outer
 
     result = await house.call("outer", {"name": "inner", "with": {}})
 
-    assert result["structuredContent"]["isError"] is True
+    assert result["isError"] is True
 
 
 async def test_an_inner_call_obeys_the_policy(house: Household) -> None:
@@ -69,7 +69,7 @@ async def test_an_inner_call_obeys_the_policy(house: Household) -> None:
 
     result = await house.call("outer", {"name": "inner"})
 
-    assert result["structuredContent"]["_meta"]["gateway/error"]["code"] == "policy.denied"
+    assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
 
 
 async def test_what_is_not_there_is_an_error_of_the_outer_call(house: Household) -> None:

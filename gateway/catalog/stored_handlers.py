@@ -1,0 +1,111 @@
+"""Stored handlers that would be refused today, because no call of them can have an answer, for the doctor.
+
+They were stored by an older gateway. Each call of one fails cleanly until its tenant replaces it.
+"""
+
+from collections.abc import Sequence
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from gateway.definitions.handler_parsing import parse_handler
+from gateway.definitions.output_contracts import Definition, find_faults
+from gateway.definitions.prompts import PromptDefinition
+from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDefinition
+from gateway.definitions.shapes import as_object, shorten
+from gateway.definitions.tools import ToolDefinition
+from gateway.domain.findings import Finding, Verdict
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenants import Tenant
+from gateway.errors import BadInput, GatewayError
+from gateway.store import primitives, tenants
+from gateway.store.engine import Store
+
+_PATIENCE_S = 15.0
+_PAGE = 200
+_MOST_NAMED = 5
+_MEND = (
+    "until it is replaced or removed, each call of it fails: `gateway tool validate FILE`, and those of resource,"
+    " resource-template and prompt, say what to change"
+)
+
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+async def judge_handlers(url: str) -> Finding:
+    """Every stored handler of every tenant, held to its output contract like one that is sent; takes at most 15 s."""
+    examined, broken = 0, list[str]()
+    try:
+        with anyio.move_on_after(_PATIENCE_S) as patience:
+            async with Store(url, pool_size=1) as store:
+                for tenant in await _all_tenants(store):
+                    async with store.transaction(tenant.id) as db:
+                        own = await primitives.load(tenant.id, db)
+                    broken += await anyio.to_thread.run_sync(_find_broken, tenant.slug, own)
+                    examined += len(own)
+    except GatewayError as error:
+        return _finding(Verdict.WARNING, f"not examined: {error.message}", "mend what is found of the database first")
+    looked = f"{examined} examined" + (", no time for the rest" if patience.cancelled_caught else "")
+    if not broken:
+        return _finding(Verdict.OK, f"every stored handler can answer ({looked})")
+    more = f" and {len(broken) - _MOST_NAMED} more" if len(broken) > _MOST_NAMED else ""
+    detail = f"stored handlers that can never answer: {', '.join(broken[:_MOST_NAMED])}{more} ({looked})"
+    return _finding(Verdict.WARNING, detail, _MEND)
+
+
+async def _all_tenants(store: Store) -> Sequence[Tenant]:
+    found = list[Tenant]()
+    while True:
+        async with store.unscoped() as db:
+            page = await tenants.page(db, after=found[-1].slug if found else None, limit=_PAGE)
+        found += page
+        if len(page) < _PAGE:
+            return found
+
+
+def _find_broken(slug: str, own: Sequence[Primitive]) -> Sequence[str]:
+    """Tenant, primitive and first place of each handler that cannot answer."""
+    found = [(primitive, _first_fault(primitive)) for primitive in own]
+    return [f"{slug}: {_called(primitive)} ({shorten(place)})" for primitive, place in found if place is not None]
+
+
+def _called(primitive: Primitive) -> str:
+    """Its family and name; a URI may say what only the tenant should know, so its id stands for that."""
+    is_named = primitive.family in {Family.TOOL, Family.PROMPT}
+    return f"{primitive.family.replace('_', ' ')} {primitive.name if is_named else primitive.id}"
+
+
+def _first_fault(primitive: Primitive) -> str | None:
+    """The pointer to what keeps a handler from any answer; None where it may have one."""
+    try:
+        spec = parse_handler(_decode(primitive.handler), primitive.family)
+        faults = find_faults(_definition_of(primitive), spec)
+    except BadInput as wrong:
+        return wrong.faults[0].pointer if wrong.faults else "/handler"
+    except msgspec.MsgspecError:
+        return "/handler"
+    return faults[0].pointer if faults else None
+
+
+def _definition_of(primitive: Primitive) -> Definition:
+    """As much of a stored definition as answers are held to; it was checked in full when it was stored."""
+    listed = _decode(primitive.definition)
+    mime_type = listed.get("mimeType")
+    kind = mime_type if isinstance(mime_type, str) else None
+    match primitive.family:
+        case Family.TOOL:
+            schemas = (as_object(listed.get("inputSchema")) or {}, as_object(listed.get("outputSchema")))
+            return ToolDefinition(
+                name=primitive.name, description="", input_schema=schemas[0], output_schema=schemas[1]
+            )
+        case Family.RESOURCE:
+            return ResourceDefinition(uri=primitive.name, name="", mime_type=kind)
+        case Family.TEMPLATE:
+            return ResourceTemplateDefinition(uri_template=primitive.name, name="", mime_type=kind)
+        case Family.PROMPT:
+            return PromptDefinition(name=primitive.name)
+
+
+def _finding(status: Verdict, detail: str, mend: str = "") -> Finding:
+    return Finding(check="handlers", status=status, detail=detail, mend=mend)

@@ -1,0 +1,138 @@
+"""Result objects of the protocol that a Python function returned as plain dictionaries: recognised and read.
+
+Only the members are looked at here; what they hold is checked by the stations, like the content of any other answer. A
+member that is null counts as absent, because that is how the SDK writes its objects out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.definitions.contents import BLOCK_FIELDS
+from gateway.definitions.shapes import as_list, as_object
+from gateway.domain.results import ABSENT, Messages, Result
+from gateway.errors import HandlerFailed
+
+_RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
+_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # for how long it counts, the gateway says
+_MESSAGES = frozenset(("messages", "description", "resultType"))
+_TELLING = ("content", "isError", "is_error")
+_COMPLETE = "complete"
+_DEEPEST = 8
+"""Levels that are looked through; the protocol's own objects have fewer (messages, content, annotations, audience)."""
+
+
+def read_result(returned: Mapping[str, object]) -> Result | None:
+    """The result of a tool that a mapping is; None when it is any other JSON object.
+
+    A mapping that says that it is an error, and has content, is a result or nothing: it never becomes a success.
+
+    Raises:
+        HandlerFailed: it is meant as a result and has members that a result has not.
+    """
+    if returned.keys().isdisjoint(_TELLING):
+        return None
+    members = _given(returned)
+    if not _is_result(members):
+        return None
+    _refuse_others(members, _RESULT)
+    found: dict[str, Any] = members  # of any type: what they are is checked before they are sent
+    return Result(
+        content=_without_nulls(found.get("content", ()), _DEEPEST),
+        structured=found.get("structuredContent", ABSENT),
+        is_error=found.get("isError", False),
+        meta=found.get("_meta"),
+    )
+
+
+def read_contents(returned: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
+    """The contents of a resource that a mapping has under `contents`, or is.
+
+    Raises:
+        HandlerFailed: it is neither.
+    """
+    members = _given(returned)
+    if "contents" in members:
+        _refuse_others(members, _CONTENTS)
+        return _listed(members["contents"])
+    if "text" in members or "blob" in members:
+        return _listed([members])
+    raise refuse(returned)
+
+
+def read_messages(returned: Mapping[str, object] | Sequence[object]) -> Messages:
+    """The messages of a prompt that a list is, or a mapping has under `messages`, beside its own description.
+
+    Raises:
+        HandlerFailed: it has none, or other members.
+    """
+    members = _given(returned if isinstance(returned, Mapping) else {"messages": returned})
+    if "messages" not in members:
+        raise refuse(returned)
+    _refuse_others(members, _MESSAGES)
+    description: Any = members.get("description")  # of any type, as above
+    return Messages(messages=_listed(members["messages"]), description=description)
+
+
+def refuse(returned: object) -> HandlerFailed:
+    """The error for what no function of the family may return."""
+    error = HandlerFailed("the handler returned something that is no answer of its family")
+    error.add_note(f"it returned {type(returned).__name__}")  # for the log, not for the client
+    return error
+
+
+def _is_result(members: Mapping[str, object]) -> bool:
+    """Whether a mapping is a result: nothing but members of one, with blocks as content, or a failure with content.
+
+    `is_error` is how the SDK's objects are written out under their Python names.
+    """
+    is_closed = members.keys() <= _RESULT
+    if any(members.get(name, False) is not False for name in ("isError", "is_error")):
+        return "content" in members or is_closed
+    blocks = as_list(members.get("content"))
+    has_content = blocks is not None and (bool(blocks) or len(members) > 1)  # {"content": []} may well be a page
+    return has_content and is_closed and all(_is_block(block) for block in blocks or ())
+
+
+def _is_block(block: object) -> bool:
+    members = as_object(block)
+    kind = None if members is None else members.get("type")
+    return isinstance(kind, str) and kind in BLOCK_FIELDS
+
+
+def _refuse_others(members: Mapping[str, object], known: frozenset[str]) -> None:
+    """Refuse members that would be lost, and an answer that is only a step on the way to one.
+
+    Raises:
+        HandlerFailed: there are such.
+    """
+    others = sorted(str(name) for name in members.keys() - known)
+    if others or members.get("resultType", _COMPLETE) != _COMPLETE:
+        error = HandlerFailed("the handler answered in a form that the protocol does not have")
+        known_here = ", ".join(sorted(known))
+        error.add_note(f"it returned {', '.join(others) or 'another resultType'}; known are {known_here}")
+        raise error
+
+
+def _given(members: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _listed(found: object) -> Sequence[Mapping[str, object]]:
+    if as_list(found) is None:
+        raise refuse(found)
+    listed: Sequence[Mapping[str, object]] = _without_nulls(found, _DEEPEST)
+    return listed
+
+
+def _without_nulls(value: object, depth: int) -> Any:
+    """The value without members that are null; what lies under `_meta` is not the protocol's, and stays as it is."""
+    members, elements = as_object(value), as_list(value)
+    if not depth or (members is None and elements is None):
+        return value
+    if members is None:
+        return [_without_nulls(element, depth - 1) for element in elements or ()]
+    return {
+        name: inner if name == "_meta" else _without_nulls(inner, depth - 1)
+        for name, inner in members.items()
+        if inner is not None
+    }
