@@ -1,6 +1,7 @@
 """How bytes and query strings become valid models, and what is wrong with those that do not."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -10,11 +11,13 @@ from pydantic_core import ErrorDetails
 
 from gateway.admin.patterns import WORDS
 from gateway.admin.schemas import Asked, NoBody, Sent
-from gateway.admin.splitter import COMMAND
 from gateway.catalog.workers import Workers
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
+
+SPLIT = (sys.executable, "-I", "-m", "gateway.admin.splitter")
+"""The process that takes a document out of a large body."""
 
 _LARGE = 256 * 1024
 _VERY_LARGE = 1024 * 1024
@@ -51,7 +54,7 @@ async def read_body(raw: bytes, model: type[B], *, workers: Workers, tenant: Ten
 
 async def _split(raw: bytes, workers: Workers, tenant: TenantId | None) -> object:
     """The content of the body, with its document as bytes."""
-    answer = await workers.ask(raw, command=COMMAND, tenant=tenant)
+    answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
     if answer.rest is None:
         raise InvalidBody("the body cannot be read")
     content: dict[str, Any] = json.loads(answer.rest.fields)

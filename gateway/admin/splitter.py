@@ -15,7 +15,6 @@ from gateway.openapi.frames import Message, Rest, Task, tell_document
 from gateway.openapi.worker import serve
 from gateway.web.bodies import load_json, refuse_many_values
 
-COMMAND = (sys.executable, "-I", "-m", "gateway.admin.splitter")
 LARGEST_REST = 1024 * 1024
 """How many bytes a body may have beside its document."""
 

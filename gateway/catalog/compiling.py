@@ -12,7 +12,7 @@ from gateway.catalog.workers import Archive
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge
-from gateway.openapi.compile import ImportOptions
+from gateway.openapi.options import ImportOptions
 from gateway.upstream.fetch import fetch_document
 
 _PIECES_DEPTH = 3

@@ -37,7 +37,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportReport, Source
 from gateway.domain.tools import Tool
 from gateway.errors import Conflict, NameConflict, NameTaken
-from gateway.openapi.compile import ImportOptions
+from gateway.openapi.options import ImportOptions
 from gateway.store import operations, secrets, sources
 from gateway.store.engine import Db
 

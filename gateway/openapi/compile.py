@@ -1,9 +1,8 @@
 """From a document to its tools: every operation compiled by itself, none able to cost another one its place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from gateway.domain.sources import Compilation, CompiledOperation, OperationReport, OperationRule
+from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
 from gateway.errors import BadInput, Fault
 from gateway.openapi.bodies import Bodies, Body
 from gateway.openapi.choosing import Choice
@@ -12,6 +11,7 @@ from gateway.openapi.document import Document, read_document
 from gateway.openapi.inputs import compose_input
 from gateway.openapi.naming import ToolName, grants, name_tools
 from gateway.openapi.operations import Operation, list_operations
+from gateway.openapi.options import ImportOptions
 from gateway.openapi.outputs import Outputs
 from gateway.openapi.parameters import Parameters
 from gateway.openapi.paths import Template, read_template
@@ -32,30 +32,6 @@ from gateway.openapi.tools import define_tool, list_tags, safety_of
 
 LARGEST_LIST = 64 * 1024**2
 """How many bytes the tools of one document may have together."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """What an import is told besides the document.
-
-    `include` and `exclude` choose the operations. `base_url` replaces every server of the document; `document_url` is
-    what relative ones are relative to; `known_names` maps identities of earlier versions to the tool names they keep.
-    `taken`, the names of other sources, changes nothing here: a clash with them is for the catalog to report.
-    """
-
-    include: tuple[OperationRule, ...] = ()
-    exclude: tuple[OperationRule, ...] = ()
-    base_url: str | None = None
-    prefix: str | None = None
-    document_url: str | None = None
-    known_names: Mapping[str, str] = field(default_factory=dict[str, str])
-    taken: frozenset[str] = frozenset()
-    output_schemas: bool = False
-    """Whether tools list what they answer; such an answer is held to it."""
-    outline: bool = False
-    """Whether the document is to be had through the query tools."""
-    is_listed: bool = True
-    """Whether clients are shown its operations as tools."""
 
 
 def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, ListedPrice, OperationReport
 from gateway.errors import BadInput, DocumentTooLarge, Fault, InvalidBody, InvalidDocument
-from gateway.openapi.compile import ImportOptions
+from gateway.openapi.options import ImportOptions
 
 LENGTH_BYTES = 4
 LONGEST = 64 * 1024 * 1024

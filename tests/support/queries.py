@@ -10,7 +10,8 @@ import msgspec
 
 from gateway.domain.policy import Safety
 from gateway.domain.tools import Origin, Tool
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
+from gateway.openapi.options import ImportOptions
 from gateway.openapi.query_answers import ANSWERS, Answer, Asked, choose_views
 from gateway.openapi.query_api import Api, View
 from gateway.openapi.query_fit import render

@@ -13,12 +13,13 @@ import anyio
 import orjson
 import pytest
 
-from gateway.admin.splitter import COMMAND as SPLIT
+from gateway.admin.forms import SPLIT
 from gateway.catalog.workers import Archive, Workers, WorkLimits
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
+from gateway.openapi.options import ImportOptions
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets
 from tests.support.specs import load_spec

@@ -8,7 +8,8 @@ import pytest
 from gateway.catalog.names import find_prefix, refuse_taken
 from gateway.domain.sources import Compilation
 from gateway.errors import NameTaken
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
+from gateway.openapi.options import ImportOptions
 from tests.support.documents import pets
 
 

@@ -9,7 +9,8 @@ import pytest
 from gateway.errors import DocumentTooLarge, InvalidDocument
 from gateway.openapi import bundle as bundling
 from gateway.openapi.bundle import Bundle, bundle
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
+from gateway.openapi.options import ImportOptions
 from tests.support.archives import ZOO
 from tests.support.openapi import definition_of
 

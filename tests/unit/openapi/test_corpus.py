@@ -14,7 +14,8 @@ from gateway.domain.sources import Compilation, CompiledOperation, ImportReport,
 from gateway.openapi.archive import unpack
 from gateway.openapi.assembly import compiles
 from gateway.openapi.bundle import bundle
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
+from gateway.openapi.options import ImportOptions
 from gateway.upstream.request import RequestBuilder
 from tests.support.openapi import definition_of
 from tests.support.specs import all_specs, declared_operations, load_spec, specs_dir

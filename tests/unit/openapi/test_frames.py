@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain.sources import OperationRule
 from gateway.errors import BadInput, DocumentTooLarge, Fault, GatewayError, InvalidBody, InvalidDocument
-from gateway.openapi.compile import ImportOptions, compile_document
+from gateway.openapi.compile import compile_document
 from gateway.openapi.frames import (
     LENGTH_BYTES,
     Answer,
@@ -21,6 +21,7 @@ from gateway.openapi.frames import (
     tell_refusal,
     write_frame,
 )
+from gateway.openapi.options import ImportOptions
 from tests.support.documents import many
 from tests.support.specs import load_spec
 
