@@ -15,9 +15,10 @@ from gateway.cli.documents import read_document, source_name
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
 from gateway.cli.imports import (
-    TrialOptions,
+    ImportOptions,
     base_url_option,
     credential_option,
+    expose_option,
     import_fields,
     login_option,
     output_schemas_option,
@@ -54,12 +55,13 @@ class Trial:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
 @base_url_option
 @prefix_option
+@expose_option
 @selection_options
 @output_schemas_option
 @credential_option
 @login_option
 @json_option
-def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
+def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
     Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
@@ -67,7 +69,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[
     """
     as_json = wants_json()
     document = read_document(spec)
-    fields = import_fields({**options, "expose": None})
+    fields = import_fields(options)
     reachable = find_loopback(document, base_url=options["base_url"])
     with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
         settings = local_settings(port=port, folder=folder, reachable=reachable)
