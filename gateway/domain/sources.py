@@ -75,8 +75,8 @@ class ListedPrice:
 class ImportReport:
     """What became of every operation of a document, and what the result costs a client to list.
 
-    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone, which
-    are so many `listed` tools (None in reports of an older version); `dearest` are the tools that weigh most in it, the heaviest first.
+    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone, which are
+    `listed` tools (None in reports of an older version); `dearest` are those that weigh most in it, the heaviest first.
     """
 
     operations: tuple[OperationReport, ...]

@@ -139,7 +139,7 @@ class Kinds:
         runs: Runs
         completer: Completer | None = None
         if item.origin is Origin.CODE:
-            code = None if self._code is None else self._code.find(family, item.name)
+            code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
             runs = Broken("the code behind this is not part of this gateway") if code is None else code
             if code is not None and code.complete is not None:
                 completer = CodeCompleter(code, code.complete, self._threads)

@@ -32,6 +32,7 @@ ALL = [
     "redis_persistence",
     "redis_memory",
     "secrets",
+    "code",
     "secret_keys",
     "operator_key",
     "egress",
