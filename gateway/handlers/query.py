@@ -17,6 +17,7 @@ from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.port import Call, Prepared
+from gateway.handlers.previews import escape
 from gateway.handlers.work import Subject, prepared
 from gateway.openapi.query_answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
 from gateway.openapi.query_api import View
@@ -77,6 +78,10 @@ class QueryHandler:
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The call that these arguments make."""
         return prepared(self._subject, arguments)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """The name and the arguments; what `call_endpoint` calls is shown by itself."""
+        return escape(prepared.summary)
 
     async def run(self, prepared: Prepared, call: Call, /) -> Result:
         """Tell, or call what is named.
