@@ -55,7 +55,8 @@ async def _hidden_in_trail(running: RunningGateway, slug: str, *, at_least: int)
 
 async def _code_finding(running: RunningGateway) -> dict[str, str]:
     findings = (await running.admin.get("/doctor")).json()["findings"]
-    return {one["check"]: one for one in findings}["code"]
+    found: dict[str, str] = {one["check"]: one for one in findings}["code"]
+    return found
 
 
 async def test_code_that_takes_a_tenants_name_learns_of_it(settings: Settings) -> None:
