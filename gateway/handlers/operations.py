@@ -59,7 +59,9 @@ class OperationHandler:
         if request is None:
             raise TypeError("an operation is prepared as one request")
         security = self._plan.security
-        stored = await self._secrets.credentials(self._tenant, self._source) if security else {}
+        stored: Mapping[str, Credential] = {}
+        if security:
+            stored = await self._secrets.credentials(self._tenant, self._source)
         require(security, stored)
         return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
