@@ -2156,8 +2156,8 @@ ANSWERS_SHOWN = (
         "preview-room",
         "a long body hides no later request of a list of steps",
         "gateway/handlers/step_outlines.py",
-        "cut(self._show(act, known), room)",
-        "self._show(act, known)",
+        "cut(self._show(act, known, room), room)",
+        "self._show(act, known, 4_000)",
         (f"{CONFIRM}::test_a_long_body_hides_no_later_request",),
     ),
     Guard(

@@ -20,8 +20,8 @@ _LONGEST_BODY = 4_000
 _LONGEST_VALUE = 500
 _MOST_HEADERS = 20
 _MOST_PARTS = 20
-_EXAMINED = 64 * 1024
-"""Bytes of a body that are looked through, far more than are shown."""
+_BYTES_EXAMINED = 8
+"""Bytes of a body that are escaped for each character that is shown: more than any has, and few for the loop."""
 _HIDDEN = "***"
 _SECRET = re.compile(
     r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
@@ -39,6 +39,11 @@ def show_request(request: UpstreamRequest, *, longest_body: int = _LONGEST_BODY)
     if request.body:
         lines += ["", *_body(request.body, _type_of(request), longest_body)]
     return "\n".join(lines)
+
+
+def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
+    """JSON on one line, such as the arguments of a call."""
+    return _content(written, "json", longest)
 
 
 async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
@@ -81,6 +86,7 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
     parts = body.split(b"--" + boundary.strip('"').encode())[1:-1]
     for part in parts[:_MOST_PARTS]:
         head, _, content = part.partition(b"\r\n\r\n")
+        head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
         headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
         name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
         said = _HIDDEN if _SECRET.search(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
@@ -91,7 +97,7 @@ def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
 
 def _content(body: bytes, content_type: str, longest: int) -> str:
     """The text of a body, or its size."""
-    head = body[:_EXAMINED]
+    head = body[: _BYTES_EXAMINED * longest]
     if not is_utf8(head):
         return f"({len(body)} bytes that are no text)"
     text = escape(head.decode("utf-8", "ignore"))
@@ -99,7 +105,7 @@ def _content(body: bytes, content_type: str, longest: int) -> str:
         text = blank_members(text)
     elif "form-urlencoded" in content_type.lower():
         text = _blank_pairs(text)
-    return text if len(text) <= longest and len(body) <= _EXAMINED else f"{text[:longest]}… ({len(body)} bytes in all)"
+    return text if len(text) <= longest and len(body) == len(head) else f"{text[:longest]}… ({len(body)} bytes in all)"
 
 
 def _type_of(request: UpstreamRequest) -> str:

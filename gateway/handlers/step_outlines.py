@@ -15,7 +15,7 @@ from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.filling import variables_of
 from gateway.handlers.media import JSON
-from gateway.handlers.previews import blank_members, cut, escape, show_request
+from gateway.handlers.previews import cut, escape, show_json, show_request
 from gateway.handlers.requests import Exit, Requester
 
 _MOST = 20
@@ -36,7 +36,7 @@ class Outline:
         found = list(_acts(self.spec.steps, frozenset()))
         room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
         known = variables_of(arguments)
-        shown = [cut(self._show(act, known), room).replace("\n", "\n  ") for act in found[:_MOST]]
+        shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MOST]]
         further = len(found) - _MOST
         return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
 
@@ -53,18 +53,18 @@ class Outline:
         ]
         return tuple(named.credential for named in found if named is not None)
 
-    def _show(self, act: "_Act", known: Mapping[str, object]) -> str:
+    def _show(self, act: "_Act", known: Mapping[str, object], room: int) -> str:
         may, step = "may " if act.is_conditional else "", act.step
         variables = _Variables(known, act.unknown)
         if isinstance(step, CallStep):
             verb = "may call" if may else "calls"
-            return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables)}"
+            return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, room)}"
         verb = "may send" if may else "sends"
         try:
             request = Requester(step.http, self.way).request(variables)
         except (_Unknown, TemplateFailed, EgressDenied):  # what fails is not sent
             request = _declared(step.http)
-        return f"{verb} {show_request(request)}"
+        return f"{verb} {show_request(request, longest_body=room)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,12 @@ def _kept(step: Step) -> frozenset[str]:
     return frozenset({name} if isinstance(name, str) else ())
 
 
-def _arguments(tree: Tree, variables: Mapping[str, object]) -> str:
+def _arguments(tree: Tree, variables: Mapping[str, object], room: int) -> str:
     try:
         value = tree.render(variables)
     except (_Unknown, TemplateFailed):
         value = tree.source
-    return f" {blank_members(escape(_json(value).decode()))}" if value else ""
+    return f" {show_json(_json(value), room)}" if value else ""
 
 
 def _declared(spec: HttpSpec) -> UpstreamRequest:

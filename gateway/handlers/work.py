@@ -11,12 +11,10 @@ import msgspec
 from gateway.domain.requests import Credential
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.port import Call, Prepared
-from gateway.handlers.previews import blank_members, cut, escape, finish
+from gateway.handlers.previews import escape, finish, show_json
 from gateway.handlers.redaction import Redaction
 
 _LONGEST_SUMMARY = 500
-_LONGEST_ARGUMENTS = 4_000
-_EXAMINED = 64 * 1024
 _Answer = TypeVar("_Answer")
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 
@@ -75,8 +73,7 @@ class WorkHandler(Generic[_Answer]):
 
     async def preview(self, prepared: Prepared) -> str:
         """The name and the arguments, and what is done outside; see the port."""
-        given = blank_members(escape(_encode(dict(prepared.arguments)).decode()[:_EXAMINED]))
-        text = f"{escape(self._subject.name)} {cut(given, _LONGEST_ARGUMENTS)}"
+        text = f"{escape(self._subject.name)} {show_json(_encode(dict(prepared.arguments)))}"
         if self._outline is None:
             return text
         credentials = await self._outline.credentials()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.app.extras import Extra, ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, register
+from gateway.app.hidden_names import blocking_lookup
 from gateway.app.registrations import Registrations
 from gateway.definitions.tools import ToolDefinition
 from gateway.domain.identifiers import TenantId
@@ -15,6 +16,7 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import (
     Conflict,
+    DatabaseUnavailable,
     DefinitionInvalid,
     DuplicateToolError,
     HandlerInvalid,
@@ -301,3 +303,16 @@ def test_names_of_tenants_are_looked_up_while_the_gateway_serves(
         assert registrations.add(register(_tool(tenants=tenants))).hidden_for == ()
         return
     assert registrations.add(register(_tool(tenants=tenants))).hidden_for == tuple(owners)
+
+
+async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
+    """Ours: a registration that cannot be compared with the tenants' names fails, also where an event loop runs
+    already, and nothing is half done (PRG-4).
+    """
+    registrations = Registrations()
+    registrations.consult(blocking_lookup("postgresql://gateway_app@127.0.0.1:9/gateway"))
+
+    with pytest.raises(DatabaseUnavailable):
+        registrations.add(register(_tool()))
+
+    assert (registrations.generation, registrations.primitives()) == (0, [])
