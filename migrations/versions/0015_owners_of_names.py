@@ -1,7 +1,7 @@
 """Tenants that have primitives of given names, for what code registers: one question for all tenants.
 
-The function has the rights of its caller and sets each tenant in turn, so row-level security holds for every row that it
-reads. Only adds: code of 0014 works on this schema.
+The function has the rights of its caller and sets each tenant in turn, so row-level security holds for every row that
+it reads. Only adds: code of 0014 works on this schema.
 """
 
 from alembic import op
