@@ -1,7 +1,7 @@
 """The Python API: a gateway inside a program of yours, with tools, resources and prompts that are your functions."""
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -18,6 +18,7 @@ from gateway.app.extras import (
 )
 from gateway.app.hosted import Hosted
 from gateway.app.loading import extras_of, load_extras
+from gateway.app.registrations import Registered, Tenants
 from gateway.app.schema_shapes import AnySchema, ObjectSchema, Schema
 from gateway.app.serve import Ready, Running, serve
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
@@ -26,7 +27,7 @@ from gateway.definitions.registry import ToolRegistry
 from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.tools import ToolDefinition, validate_tool_definition
 from gateway.domain.policy import Safety
-from gateway.domain.primitives import Family
+from gateway.domain.primitives import Family, OwnedName
 from gateway.domain.results import Completions, Contents, Messages, Result
 from gateway.errors import (
     DefinitionInvalid,
@@ -69,10 +70,12 @@ __all__ = (
     "Messages",
     "NameTaken",
     "ObjectSchema",
+    "OwnedName",
     "PromptDefinition",
     "PromptFunction",
     "PromptShape",
     "PromptValidationError",
+    "Registered",
     "ResourceDefinition",
     "ResourceFunction",
     "ResourceShape",
@@ -139,16 +142,21 @@ class Gateway:
         handler: ToolFunction,
         *,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
-    ) -> None:
+        tenants: Tenants = None,
+    ) -> Registered:
         """Add a tool, for all tenants or for those of these slugs.
+
+        While the gateway serves, the name is looked up in the tenants' catalogs: that blocks, so register from a thread
+        where many tools come at once. A tenant's own tool hides the one that is added; the answer names such tenants.
 
         Raises:
             ToolValidationError: the definition breaks the contract, or names another tool.
-            DuplicateToolError: a tool of this name is registered already; it stays as it is.
+            DuplicateToolError: a tool of this name is registered already for one of the tenants, or each of `tenants`
+                has one of its own; what is there stays as it is.
+            Unavailable: the tenants' catalogs cannot be read now; nothing was registered.
         """
         named = cast(ToolShape, _named("name", name, definition, ToolValidationError))
-        self._register(ExtraTool(definition=named, handler=handler, safety=safety, tenants=tenants))
+        return self._register(ExtraTool(definition=named, handler=handler, safety=safety, tenants=tenants))
 
     def register_resource(
         self,
@@ -157,16 +165,16 @@ class Gateway:
         handler: ResourceFunction,
         *,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
-    ) -> None:
+        tenants: Tenants = None,
+    ) -> Registered:
         """Add a resource at one URI.
 
         Raises:
             ResourceValidationError: the definition breaks the contract, or has another URI.
-            NameTaken: a resource at this URI is registered already; it stays as it is.
+            NameTaken, Unavailable: as for tools.
         """
         named = cast(ResourceShape, _named("uri", uri, definition, ResourceValidationError))
-        self._register(ExtraResource(definition=named, handler=handler, safety=safety, tenants=tenants))
+        return self._register(ExtraResource(definition=named, handler=handler, safety=safety, tenants=tenants))
 
     def register_resource_template(
         self,
@@ -176,16 +184,16 @@ class Gateway:
         *,
         complete: CompletionFunction | None = None,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
-    ) -> None:
+        tenants: Tenants = None,
+    ) -> Registered:
         """Add resources at all URIs that a template makes; the handler finds its variables in `context.arguments`.
 
         Raises:
             ResourceValidationError: the definition breaks the contract, or has another template.
-            NameTaken: this template is registered already; it stays as it is.
+            NameTaken, Unavailable: as for tools.
         """
         named = cast(TemplateShape, _named("uriTemplate", uri_template, definition, ResourceValidationError))
-        self._register(
+        return self._register(
             ExtraResourceTemplate(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
         )
 
@@ -197,16 +205,16 @@ class Gateway:
         *,
         complete: CompletionFunction | None = None,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
-    ) -> None:
+        tenants: Tenants = None,
+    ) -> Registered:
         """Add a prompt.
 
         Raises:
             PromptValidationError: the definition breaks the contract, or names another prompt.
-            NameTaken: a prompt of this name is registered already; it stays as it is.
+            NameTaken, Unavailable: as for tools.
         """
         named = cast(PromptShape, _named("name", name, definition, PromptValidationError))
-        self._register(
+        return self._register(
             ExtraPrompt(definition=named, handler=handler, complete=complete, safety=safety, tenants=tenants)
         )
 
@@ -216,7 +224,7 @@ class Gateway:
         definition: ToolDefinition | ToolShape,
         *,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
+        tenants: Tenants = None,
     ) -> Callable[[_Tool], _Tool]:
         """Add the function below as a tool; see `register_tool`."""
 
@@ -232,7 +240,7 @@ class Gateway:
         definition: ResourceDefinition | ResourceShape,
         *,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
+        tenants: Tenants = None,
     ) -> Callable[[_Resource], _Resource]:
         """Add the function below as a resource; see `register_resource`."""
 
@@ -249,7 +257,7 @@ class Gateway:
         *,
         complete: CompletionFunction | None = None,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
+        tenants: Tenants = None,
     ) -> Callable[[_Resource], _Resource]:
         """Add the function below as a resource template; see `register_resource_template`."""
 
@@ -268,7 +276,7 @@ class Gateway:
         *,
         complete: CompletionFunction | None = None,
         safety: Level | None = None,
-        tenants: Collection[str] | None = None,
+        tenants: Tenants = None,
     ) -> Callable[[_Prompt], _Prompt]:
         """Add the function below as a prompt; see `register_prompt`."""
 
@@ -278,14 +286,36 @@ class Gateway:
 
         return decorate
 
-    def unregister(self, name: str, *, family: Family | None = None) -> None:
+    def unregister(self, name: str, *, family: Family | None = None, tenants: Tenants = None) -> None:
         """Take out the tool or prompt of this name, the resource at this URI, the resource template of this text.
 
         Raises:
             NotFound: nothing registered here has it.
-            Conflict: primitives of several families have it, and `family` does not say which is meant.
+            Conflict: several primitives have it; `family`, or the `tenants` of its registration, say which is meant.
         """
-        self._code.remove(name, family)
+        self._code.remove(name, family, tenants=tenants)
+
+    def unregister_tool(self, name: str, *, tenants: Tenants = None) -> None:
+        """Take out the tool of this name; see `unregister`."""
+        self.unregister(name, family=Family.TOOL, tenants=tenants)
+
+    def unregister_resource(self, uri: str, *, tenants: Tenants = None) -> None:
+        """Take out the resource at this URI; see `unregister`."""
+        self.unregister(uri, family=Family.RESOURCE, tenants=tenants)
+
+    def unregister_resource_template(self, uri_template: str, *, tenants: Tenants = None) -> None:
+        """Take out the resource template of this text; see `unregister`."""
+        self.unregister(uri_template, family=Family.TEMPLATE, tenants=tenants)
+
+    def unregister_prompt(self, name: str, *, tenants: Tenants = None) -> None:
+        """Take out the prompt of this name; see `unregister`."""
+        self.unregister(name, family=Family.PROMPT, tenants=tenants)
+
+    @property
+    def hidden(self) -> Sequence[OwnedName]:
+        """The names of tenants that hide what is registered here from them, as looked up at the start and after each
+        registration; empty while nothing serves."""
+        return self._code.hidden
 
     def asgi(self) -> Hosted:
         """The gateway as an application for a server of yours, which must send lifespan events."""
@@ -314,8 +344,8 @@ class Gateway:
                 self._register(extra)
                 self._served.add(name)
 
-    def _register(self, extra: Extra) -> None:
-        self._code.add(register(extra))
+    def _register(self, extra: Extra) -> Registered:
+        return self._code.add(register(extra))
 
 
 def _named(

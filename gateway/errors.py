@@ -218,12 +218,12 @@ class NameTaken(Conflict):
 
 
 class DuplicateToolError(NameTaken):
-    """A tool of this name is registered already; it stays as it is."""
+    """A tool of this name is registered already, or is the tenant's own; it stays as it is."""
 
     code = "name_taken.tool"
 
-    def __init__(self, tool_name: str) -> None:
-        super().__init__(f"a tool named '{tool_name}' is registered already")
+    def __init__(self, tool_name: str, message: str | None = None, *, conflicts: Sequence[NameConflict] = ()) -> None:
+        super().__init__(message or f"a tool named '{tool_name}' is registered already", conflicts=conflicts)
         self.tool_name = tool_name
 
 

@@ -72,6 +72,9 @@ class ReportShown(Shown):
     operations: Sequence[OperationShown]
     counts: CountsShown
     warnings: Sequence[str]
+    tools_listed: Annotated[
+        int, Field(description="How many tools are listed for this source alone: its operations', the query tools.")
+    ]
     tools_list_bytes: Annotated[
         int, Field(description='The length of `{"tools":[…]}` with all that is listed for this source alone.')
     ]
@@ -104,6 +107,7 @@ class ReportShown(Shown):
                 skipped=report.count(Status.SKIPPED),
             ),
             warnings=report.warnings,
+            tools_listed=report.tools_listed,
             tools_list_bytes=report.tools_list_bytes,
             estimated_tokens=report.estimated_tokens,
             dearest=[PriceShown.of(price) for price in report.dearest],

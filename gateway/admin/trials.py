@@ -1,7 +1,7 @@
 """Calls that an admin tries: through every gate, as any client's, with what was sent beside what came back."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gateway.admin.answers_primitives import RequestShown, TrialShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint
@@ -15,9 +15,9 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Scope
 from gateway.domain.primitives import Family
 from gateway.domain.principals import Principal
-from gateway.errors import ArgumentsInvalid, Conflict, Fault, NotFound
+from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault, NotFound
 from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
-from gateway.handlers.port import Prepared
+from gateway.handlers.port import Handler, Prepared
 
 B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
@@ -38,7 +38,8 @@ async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
         members = await admin.calls.run(
             principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
         )
-    return _answer(prepared, shape.decode(members))
+        summary = await _summarise(bound.handler, prepared)
+    return _answer(prepared, summary, shape.decode(members))
 
 
 async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
@@ -52,7 +53,8 @@ async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
         prepared = _prepare(bound, bound.variables)
         correlation_id = call.by.correlation_id
         found = await admin.calls.read(principal, bound, correlation_id=correlation_id, finder=registry)
-    return _answer(prepared, {"contents": list(found.contents)})
+        summary = await _summarise(bound.handler, prepared)
+    return _answer(prepared, summary, {"contents": list(found.contents)})
 
 
 async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
@@ -65,8 +67,9 @@ async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
         arguments, correlation_id = call.body.arguments, call.by.correlation_id
         got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, finder=registry)
         prepared = _prepare(bound, arguments)
+        summary = await _summarise(bound.handler, prepared)
     described = {} if got.description is None else {"description": got.description}
-    return _answer(prepared, {**described, "messages": list(got.messages)})
+    return _answer(prepared, summary, {**described, "messages": list(got.messages)})
 
 
 async def _stand_in(admin: Admin, call: Call[B, Q]) -> Principal:
@@ -103,16 +106,26 @@ def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Pr
     return bound.handler.prepare(bound.handler.settle(given))
 
 
-def _answer(prepared: Prepared, result: Mapping[str, object]) -> Answer:
-    return Answer(content=TrialShown(request=_shown(prepared), result=result))
+async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
+    """One line for a request, which stands beside it; of work of ours, all that it does outside."""
+    if prepared.request is not None:
+        return prepared.summary
+    try:
+        return await handler.preview(prepared)
+    except CredentialMissing:  # the result says so
+        return prepared.summary
 
 
-def _shown(prepared: Prepared) -> RequestShown:
+def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> Answer:
+    return Answer(content=TrialShown(request=_shown(prepared, summary), result=result))
+
+
+def _shown(prepared: Prepared, summary: str) -> RequestShown:
     request = prepared.request
     if request is None:
-        return RequestShown(summary=prepared.summary, method=None, url=None, headers=[], body=None)
+        return RequestShown(summary=summary, method=None, url=None, headers=[], body=None)
     return RequestShown(
-        summary=prepared.summary,
+        summary=summary,
         method=request.method,
         url=request.url,
         headers=request.headers,

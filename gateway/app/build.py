@@ -20,6 +20,7 @@ from gateway.app.front import (
     build_probes,
     build_surroundings,
 )
+from gateway.app.hidden_names import HiddenNames
 from gateway.app.inside import Inside, build_inside
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
@@ -71,7 +72,7 @@ def build_app(
     follow(metrics, doors=doors, snapshots=inside.snapshots, sessions=backing.sessions, readiness=readiness)
     catalog = build_catalog(doors, events, code, ceilings=ceilings)
     rounds = build_rounds(doors, catalog, inside)
-    facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url)
+    facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
 
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
@@ -79,6 +80,7 @@ def build_app(
             for part in (*doors.parts, inside.connections, face, rounds):  # closed in reverse
                 await stack.enter_async_context(part)
             await doors.check()
+            await stack.enter_async_context(HiddenNames(catalog, code, database_url=database_url))
             _listen(stack, doors, inside, face, events, code)
             yield
 

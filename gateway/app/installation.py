@@ -1,12 +1,15 @@
 """What the settings say of the installation, for its examination."""
 
 from gateway.app.keys import Keys
+from gateway.catalog.code import CodeCatalog
 from gateway.catalog.installation import Installation
 from gateway.settings import Settings
 from gateway.store.sealing import Sealer
 
 
-def describe_installation(settings: Settings, keys: Keys, *, database_url: str, redis_url: str) -> Installation:
+def describe_installation(
+    settings: Settings, keys: Keys, *, database_url: str, redis_url: str, code: CodeCatalog
+) -> Installation:
     """The facts that no server knows; keys are handed on as their lengths and as what opens with them."""
     return Installation(
         database_url=database_url,
@@ -18,4 +21,5 @@ def describe_installation(settings: Settings, keys: Keys, *, database_url: str, 
         operator_key_length=len(keys.operator_key),
         operator_key_is_ours=settings.operator_key is None,
         sealer=Sealer(keys.secret_keys) if keys.secret_keys else None,
+        code=code,
     )

@@ -1,15 +1,16 @@
 """What was registered in Python: the primitives, as catalogs show them, and the functions behind them.
 
 One object for a process, filled before it serves and changed while it does. Whoever reads it sees a whole state, never
-half a change, from whichever thread the change comes.
+half a change, from whichever thread the change comes. Primitives of one name for different tenants are different ones.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gateway.catalog.code import CodePrimitive
-from gateway.domain.primitives import Family
+from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
 from gateway.handlers.code import CodeHandler
 from gateway.openapi.naming import RESERVED
@@ -23,7 +24,13 @@ _NOUNS = {
     Family.PROMPT: "prompt",
 }
 
+_Kept = TypeVar("_Kept")
 _Place = tuple[Family, str]
+Tenants = Collection[str] | None
+"""The slugs of the tenants that have a primitive; None stands for all."""
+
+Lookup = Callable[[CodePrimitive], Sequence[OwnedName]]
+"""The names of tenants that a primitive would hide behind; blocks, and raises Unavailable while nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +41,27 @@ class Registration:
     handler: CodeHandler
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """The outcome of a registration: the slugs of the tenants that have a primitive of that name, which hides it.
+
+    Before the gateway serves nobody knows them; `Gateway.hidden` lists them once it does.
+    """
+
+    hidden_for: tuple[str, ...] = ()
+
+
 class Registrations:
     """Everything that is registered (`catalog.code.CodeCatalog` and `handlers.code.CodeHandlers`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: Mapping[_Place, Registration] = {}
+        self._kept: Mapping[_Place, Sequence[Registration]] = {}
         self._generation = 0
         self._listeners: dict[object, Callable[[], object]] = {}
+        self._lookups: dict[object, Lookup] = {}
+        self.hidden: Sequence[OwnedName] = ()
+        """The names of tenants that primitives hide behind, as last looked up."""
 
     @property
     def generation(self) -> int:
@@ -50,53 +70,68 @@ class Registrations:
 
     def primitives(self) -> Sequence[CodePrimitive]:
         """What is registered now."""
-        return [kept.primitive for kept in self._kept.values()]
+        return [kept.primitive for several in self._kept.values() for kept in several]
 
-    def find(self, family: Family, name: str) -> CodeHandler | None:
-        """The function of the primitive of this family and name (of resources: URI or URI template)."""
-        found = self._kept.get((family, name))
-        return None if found is None else found.handler
+    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+        """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
+        several = self._kept.get((family, name), ())
+        return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
 
-    def add(self, registration: Registration) -> None:
-        """Register one more.
+    def add(self, registration: Registration) -> Registered:
+        """Register one more; while the gateway serves, its name is looked up in the tenants' catalogs first.
 
         Raises:
-            NameTaken: its name is registered already, or the gateway's own; what is there stays as it is.
+            NameTaken: its name is registered already for one of its tenants, is the gateway's own, or every tenant that
+                it is for has a primitive of that name; what is there stays as it is.
+            Unavailable: the names of the tenants cannot be looked up now.
         """
-        place = registration.primitive.family, registration.primitive.name
+        primitive = registration.primitive
+        place = primitive.family, primitive.name
+        _refuse_taken(primitive, self._kept)
+        owned = [one for look_up in tuple(self._lookups.values()) for one in look_up(primitive)]
+        hidden_for = tuple(dict.fromkeys(one.slug for one in owned))
+        if primitive.tenants and primitive.tenants <= set(hidden_for):
+            raise _owned_by_tenants(primitive, owned)
         with self._lock:
-            _refuse_taken(place, self._kept)
-            self._change({**self._kept, place: registration})
+            _refuse_taken(primitive, self._kept)
+            self._change({**self._kept, place: (*self._kept.get(place, ()), registration)})
         self._tell()
+        return Registered(hidden_for=hidden_for)
 
-    def remove(self, name: str, family: Family | None = None) -> None:
-        """Take out what has this name; of one family, where several have something of the name.
+    def remove(self, name: str, family: Family | None = None, *, tenants: Tenants = None) -> None:
+        """Take out what has this name; of one family or for these tenants, where there are several of the name.
 
         Raises:
-            NotFound: nothing has.
-            Conflict: several families have, and none was named.
+            NotFound: there is none.
+            Conflict: there are several.
         """
+        wanted = None if tenants is None else frozenset(tenants)
         with self._lock:
-            found = [place for place in self._kept if place[1] == name and family in {None, place[0]}]
+            found = [
+                kept
+                for place, several in self._kept.items()
+                for kept in several
+                if place[1] == name and family in {None, place[0]} and wanted in {None, kept.primitive.tenants}
+            ]
             if not found:
                 raise NotFound(f"nothing named {name!r} is registered")
             if len(found) > 1:
-                nouns = " and a ".join(_NOUNS[place[0]] for place in found)
-                raise Conflict(f"{name!r} is a {nouns}: say which family is meant")
-            self._change({place: kept for place, kept in self._kept.items() if place != found[0]})
+                raise _ambiguous(name, [kept.primitive for kept in found])
+            place = found[0].primitive.family, name
+            left = tuple(kept for kept in self._kept[place] if kept is not found[0])
+            others = {other: several for other, several in self._kept.items() if other != place}
+            self._change({**others, place: left} if left else others)
         self._tell()
+
+    def consult(self, look_up: Lookup) -> Callable[[], None]:
+        """Look names up so from now on, until the answer is called."""
+        return _kept_in(self._lookups, look_up)
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Call this after each change, in the thread that made it; the answer ends that."""
-        token = object()
-        self._listeners[token] = listener
+        return _kept_in(self._listeners, listener)
 
-        def unsubscribe() -> None:
-            self._listeners.pop(token, None)
-
-        return unsubscribe
-
-    def _change(self, kept: Mapping[_Place, Registration]) -> None:
+    def _change(self, kept: Mapping[_Place, Sequence[Registration]]) -> None:
         self._kept = kept
         self._generation += 1
 
@@ -105,15 +140,50 @@ class Registrations:
             listener()
 
 
-def _refuse_taken(place: _Place, kept: Mapping[_Place, Registration]) -> None:
-    family, name = place
+def _refuse_taken(primitive: CodePrimitive, kept: Mapping[_Place, Sequence[Registration]]) -> None:
+    family, name = primitive.family, primitive.name
     if family is Family.TOOL and name in RESERVED:
         raise NameTaken(
             f"the tool name '{name}' is the gateway's own", conflicts=[NameConflict(name=name, owner=_BUILTIN)]
         )
-    if place not in kept:
+    if not any(_overlap(other.primitive.tenants, primitive.tenants) for other in kept.get((family, name), ())):
         return
     if family is Family.TOOL:
         raise DuplicateToolError(name)
     conflict = NameConflict(name=name, owner=_OWNER)
     raise NameTaken(f"a {_NOUNS[family]} named '{name}' is registered already", conflicts=[conflict])
+
+
+def _owned_by_tenants(primitive: CodePrimitive, owned: Sequence[OwnedName]) -> NameTaken:
+    first = owned[0]
+    said = (
+        f"the tenant {first.slug} has a {_NOUNS[primitive.family]} named '{primitive.name}' already ({first.owner});"
+        " register it under another name, or have the tenant rename its own"
+    )
+    conflicts = [NameConflict(name=one.name, owner=f"{one.slug}: {one.owner}") for one in owned]
+    if primitive.family is Family.TOOL:
+        return DuplicateToolError(primitive.name, said, conflicts=conflicts)
+    return NameTaken(said, conflicts=conflicts)
+
+
+def _ambiguous(name: str, found: Sequence[CodePrimitive]) -> Conflict:
+    nouns = list(dict.fromkeys(_NOUNS[one.family] for one in found))
+    if len(nouns) > 1:
+        return Conflict(f"{name!r} is a {' and a '.join(nouns)}: say which family is meant")
+    return Conflict(f"{name!r} is registered {len(found)} times for different tenants: say which `tenants` are meant")
+
+
+def _overlap(some: Tenants, others: Tenants) -> bool:
+    """Whether a tenant is among both."""
+    return some is None or others is None or not set(some).isdisjoint(others)
+
+
+def _kept_in(those: dict[object, _Kept], one: _Kept) -> Callable[[], None]:
+    """Keep one among others; the answer takes it out again."""
+    token = object()
+    those[token] = one
+
+    def take_out() -> None:
+        those.pop(token, None)
+
+    return take_out

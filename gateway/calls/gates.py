@@ -1,6 +1,7 @@
 """The gates before a handler runs: whose primitive it is, what the tenant's policy says, what the user says."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Protocol, cast
 
 from gateway.calls.running import RunningCall
@@ -9,14 +10,39 @@ from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision
 from gateway.domain.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
-from gateway.handlers.port import Prepared, Question
+from gateway.handlers.port import Question
 
 CONFIRM = "gateway/confirm"
+CONFIRMED = "gateway/confirmed"
+"""Where a call remembers that its confirmation is recorded: later rounds of it do not record it again."""
+
 _FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {"confirm": {"type": "boolean", "title": "Go ahead", "description": "Make this call now."}},
     "required": ["confirm"],
 }
+
+
+class Confirmation(StrEnum):
+    """The end of a question whether a call may be made, as the trail has it."""
+
+    GRANTED = "granted"
+    DECLINED = "declined"
+    UNANSWERED = "unanswered"
+    IMPOSSIBLE = "impossible"
+    """The client cannot ask its user."""
+    CHANGED = "changed"
+
+
+REFUSALS: Mapping[Confirmation, str] = {
+    Confirmation.DECLINED: "the user declined this call",
+    Confirmation.UNANSWERED: "the user was asked to confirm this call and gave no answer",
+    Confirmation.IMPOSSIBLE: (
+        "the tenant's policy wants the user to confirm this call, and this client cannot ask its user"
+    ),
+    Confirmation.CHANGED: "what the call would do has changed since the user was asked; call again",
+}
+"""What the caller is told of a call that was not confirmed."""
 
 
 class Bound(Protocol):
@@ -58,32 +84,28 @@ def decide(bound: Bound) -> None:
         raise PolicyDenied("the tenant's policy wants an approval for calls of this safety level")
 
 
-async def confirm(call: RunningCall, prepared: Prepared) -> None:
-    """Ask the user whether exactly this may be done.
+async def ask_user(call: RunningCall, digest: str, preview: str) -> Confirmation:
+    """Ask the user whether exactly this may be done, and say how that ended.
 
     Raises:
-        PolicyDenied: the user said no, or cannot be asked.
         InputRequired: the answer comes with a later request.
     """
-    digest = prepared.digest.hex()
     asked = call.peer.recall(CONFIRM)
     if asked is not None and asked != digest:
-        raise PolicyDenied("what the call would do has changed since the user was asked; call again")
+        return Confirmation.CHANGED
     call.peer.remember(CONFIRM, digest)
     question = Question(
-        kind="elicitation",
-        params={"message": f"Allow this call?\n{prepared.summary}", "requestedSchema": _FORM},
+        kind="elicitation", params={"message": f"Allow this call?\n{preview}", "requestedSchema": _FORM}
     )
     try:
         answers = await call.peer.ask({CONFIRM: question})
     except CapabilityMissing:
-        raise PolicyDenied(
-            "the tenant's policy wants the user to confirm this call, and this client cannot ask its user"
-        ) from None
+        return Confirmation.IMPOSSIBLE
     except ClientSilent:
-        raise PolicyDenied("the user was asked to confirm this call and gave no answer") from None
+        return Confirmation.UNANSWERED
     answer = answers[CONFIRM]
     content: object = answer.get("content")
     said = cast("dict[str, object]", content) if isinstance(content, dict) else {}
     if answer.get("action") != "accept" or said.get("confirm") is not True:
-        raise PolicyDenied("the user declined this call")
+        return Confirmation.DECLINED
+    return Confirmation.GRANTED

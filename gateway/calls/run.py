@@ -11,10 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 import anyio
 import structlog
+from msgspec.structs import replace
 
 from gateway.calls import shape
 from gateway.calls.checks import Checks
-from gateway.calls.gates import authorise, confirm, decide
+from gateway.calls.gates import CONFIRMED, REFUSALS, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompting import check_arguments, embed_resources
 from gateway.calls.results import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.running import Finder, Outcome, RunningCall
@@ -251,7 +252,7 @@ class Calls:
             prepared = await self._prepare(call, bound, given)
             call.digest = prepared.digest
             if not is_allowed:
-                await confirm(call, prepared)
+                await self._confirm(call, bound.handler, prepared)
             if bound.tool.level is not _SAFE:
                 await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
             asked_ns = perf_counter_ns()
@@ -281,6 +282,22 @@ class Calls:
         if found:
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=found)
         return bound.handler.prepare(arguments)
+
+    async def _confirm(self, call: RunningCall, handler: Handler[Any], prepared: Prepared) -> None:
+        """Let the user decide, and record what was decided before anything else is done.
+
+        Raises:
+            PolicyDenied: the user said no, or cannot be asked.
+            CredentialMissing: the call could not be made, so nobody is asked.
+            InputRequired: the answer comes with a later request.
+        """
+        digest = prepared.digest.hex()
+        decided = await ask_user(call, digest, await handler.preview(prepared))
+        if call.peer.recall(CONFIRMED) != digest:
+            await self._trail.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))
+            call.peer.remember(CONFIRMED, digest)
+        if decided is not Confirmation.GRANTED:
+            raise PolicyDenied(REFUSALS[decided])
 
     async def _encode(self, call: RunningCall, result: Result, bound: BoundTool) -> Outcome[bytes]:
         members, structured = encode(result)
@@ -337,7 +354,7 @@ class Calls:
         prepared = handler.prepare(handler.settle(arguments))
         call.digest = prepared.digest
         if bound.decision is Decision.CONFIRM:
-            await confirm(call, prepared)
+            await self._confirm(call, handler, prepared)
         if bound.primitive.level is not Safety.SAFE:
             await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
         return await handler.run(prepared, call)

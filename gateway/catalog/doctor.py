@@ -10,6 +10,7 @@ import anyio
 
 from gateway.bus.checkup import RedisFacts, examine_redis
 from gateway.catalog.diagnoses import judge_database, judge_redis
+from gateway.catalog.hidden import find_hidden
 from gateway.catalog.installation import (
     Installation,
     judge_clock,
@@ -53,6 +54,7 @@ class Doctor:
         known = redis if isinstance(redis, RedisFacts) else None
         if facts is not None and not facts.missing:
             findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
+            findings.append(await self._judge_code())
         return [
             *findings,
             *judge_keys(installation),
@@ -73,6 +75,23 @@ class Doctor:
                     return len(await tenants.page(db, after=None, limit=_SEVERAL))
         except (GatewayError, TimeoutError):
             return None
+
+    async def _judge_code(self) -> Finding:
+        """What code registered here that tenants do not see, because a name is their own."""
+        code = self._installation.code
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store:
+                    hidden = await find_hidden(store, () if code is None else code.primitives())
+        except (GatewayError, TimeoutError):
+            return _code(
+                Verdict.WARNING, "the tenants' names were not read", "mend what is found of the database first"
+            )
+        if not hidden:
+            return _code(Verdict.OK, "nothing that is registered in Python hides behind a name of a tenant")
+        places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
+        mend = "rename one of the two: what the tenant has, or what the code registers"
+        return _code(Verdict.WARNING, f"hidden behind names of tenants: {_listed(places)}", mend)
 
     async def _judge_secrets(self) -> Finding:
         """One source's secrets of each tenant are opened, so that a wrong key is found before a call needs it."""
@@ -130,6 +149,10 @@ async def _open_one(tenant: Tenant, store: Store, sealer: Sealer) -> bool:
 
 def _secrets(status: Verdict, detail: str, mend: str = "") -> Finding:
     return Finding(check="secrets", status=status, detail=detail, mend=mend)
+
+
+def _code(status: Verdict, detail: str, mend: str = "") -> Finding:
+    return Finding(check="code", status=status, detail=detail, mend=mend)
 
 
 def _listed(names: Sequence[str]) -> str:

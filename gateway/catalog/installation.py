@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gateway.bus.checkup import RedisFacts
+from gateway.catalog.code import CodeCatalog
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.policy import Decision, Policy, Safety
 from gateway.store.checkup import DatabaseFacts
@@ -38,6 +39,8 @@ class Installation:
     """0: there is none yet."""
     operator_key_is_ours: bool = False
     sealer: Sealer | None = field(default=None, repr=False)
+    code: CodeCatalog | None = None
+    """What is registered in Python here."""
 
 
 def judge_keys(installation: Installation) -> Iterable[Finding]:

@@ -131,6 +131,7 @@ class Snapshots:
         self._code = code
         self._capacity = capacity
         self._entries: OrderedDict[TenantId, _Entry] = OrderedDict()
+        self._first_generation = self.generation
         self.loaded = 0
 
     def current(self, tenant: TenantId) -> Snapshot | None:
@@ -139,7 +140,7 @@ class Snapshots:
         if entry is None:
             return None
         self._entries.move_to_end(tenant)
-        return _current(entry, self._generation)
+        return _current(entry, self.generation)
 
     async def latest(self, tenant: TenantId) -> Snapshot:
         """The newest snapshot there is reason to know of.
@@ -155,7 +156,7 @@ class Snapshots:
                 self._entries.popitem(last=False)
         else:
             self._entries.move_to_end(tenant)
-        return _current(entry, self._generation) or await self._renew(tenant, entry)
+        return _current(entry, self.generation) or await self._renew(tenant, entry)
 
     def note(self, tenant: TenantId, revision: int) -> None:
         """A revision of the tenant's catalog was heard of; older ones are ignored."""
@@ -195,7 +196,7 @@ class Snapshots:
     async def _renew(self, tenant: TenantId, entry: _Entry) -> Snapshot:
         failures = entry.failures
         async with entry.loading:
-            if (current := _current(entry, self._generation)) is not None:
+            if (current := _current(entry, self.generation)) is not None:
                 return current
             if failures != entry.failures:  # it failed while we waited; the next to ask tries again
                 return _kept(tenant, entry, DatabaseUnavailable("the catalog cannot be read now"))
@@ -203,7 +204,7 @@ class Snapshots:
             try:
                 if entry.snapshot is not None and entry.snapshot.revision >= entry.newest:
                     await self._compare(tenant, entry)
-                    if (current := _current(entry, self._generation)) is not None:
+                    if (current := _current(entry, self.generation)) is not None:
                         return current
                 fresh = await self._load(tenant, is_kept=entry.snapshot is not None)
             except Unavailable as error:
@@ -235,7 +236,7 @@ class Snapshots:
             kept[known].hear(revision, asked_at=asked_at, doubts=doubts[known])
 
     async def _load(self, tenant: TenantId, *, is_kept: bool) -> Snapshot:
-        code = self._generation  # before what it stands for: what is registered meanwhile is loaded again
+        code = self.generation  # before what it stands for: what is registered meanwhile is loaded again
         async with self._store.reading(tenant, within_s=PROMPT_S if is_kept else None) as db:
             revision = await tenants.revision(tenant, db)
             if revision is None:
@@ -277,7 +278,13 @@ class Snapshots:
         )
 
     @property
-    def _generation(self) -> int:
+    def has_new_code(self) -> bool:
+        """Whether what code registers has changed since the snapshots were made."""
+        return self.generation != self._first_generation
+
+    @property
+    def generation(self) -> int:
+        """How often what code registers has changed."""
         return 0 if self._code is None else self._code.generation
 
 

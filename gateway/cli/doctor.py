@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from gateway.app.installation import describe_installation
 from gateway.app.keys import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, Keys
+from gateway.app.loading import load_extras
 from gateway.catalog.doctor import Doctor
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure, failure_of
@@ -110,7 +111,10 @@ async def _examine_embedded(settings: Settings) -> Sequence[Finding]:
 
 async def _examine(settings: Settings, database_url: str, redis_url: str) -> Sequence[Finding]:
     keys = _read_keys(settings)
-    return await Doctor(describe_installation(settings, keys, database_url=database_url, redis_url=redis_url)).examine()
+    facts = describe_installation(
+        settings, keys, database_url=database_url, redis_url=redis_url, code=load_extras(settings)
+    )
+    return await Doctor(facts).examine()
 
 
 def _read_keys(settings: Settings) -> Keys:

@@ -6,25 +6,24 @@ from gateway.cli.selections import SelectionOptions
 from gateway.domain.sources import Exposure
 
 
-class TrialOptions(SelectionOptions):
-    """The options of an import that `try` has too."""
+class ImportOptions(SelectionOptions):
+    """The options of an import beside the document."""
 
     base_url: str | None
     prefix: str | None
+    expose: str | None
     output_schemas: bool | None
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
 
 
-class ImportOptions(TrialOptions):
-    """The options of `add` and `update` beside the document."""
-
-    expose: str | None
-
-
 base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
 prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
-expose_option = click.option("--expose", type=click.Choice([form.value for form in Exposure]), help="Default: tools.")
+expose_option = click.option(
+    "--expose",
+    type=click.Choice([form.value for form in Exposure]),
+    help="A tool for each operation, seven query tools for all of them, or both; default: tools.",
+)
 output_schemas_option = click.option(
     "--output-schemas/--no-output-schemas",
     default=None,

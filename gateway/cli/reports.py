@@ -14,8 +14,8 @@ _REASON_WIDTH = 90
 
 
 def count_tools(report: JsonObject) -> int:
-    """How many operations became tools."""
-    return sum(operation.get("tool") is not None for operation in as_objects(report.get("operations")))
+    """How many tools a client is listed."""
+    return number_at(report, "tools_listed")
 
 
 def render_totals(report: JsonObject) -> str:

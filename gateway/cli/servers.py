@@ -7,9 +7,10 @@ from typing import Unpack
 import click
 
 from gateway.cli.import_options import (
-    TrialOptions,
+    ImportOptions,
     base_url_option,
     credential_option,
+    expose_option,
     login_option,
     output_schemas_option,
     prefix_option,
@@ -46,12 +47,13 @@ def migrate() -> None:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
 @base_url_option
 @prefix_option
+@expose_option
 @selection_options
 @output_schemas_option
 @credential_option
 @login_option
 @json_option
-def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
+def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
     Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready

@@ -11,7 +11,7 @@ from gateway.cli.clients import client_lines, render_clients
 from gateway.cli.documents import read_document, source_name
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
-from gateway.cli.import_options import TrialOptions
+from gateway.cli.import_options import ImportOptions
 from gateway.cli.imports import import_fields
 from gateway.cli.options import wants_json
 from gateway.cli.places import mcp_url
@@ -37,7 +37,7 @@ class Trial:
     reachable: tuple[str, ...]
 
 
-def try_document(spec: str, port: int, data_dir: Path | None, options: TrialOptions) -> None:
+def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOptions) -> None:
     """Serve the document as tools until Ctrl-C.
 
     Raises:
@@ -45,7 +45,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: TrialOpti
     """
     as_json = wants_json()
     document = read_document(spec)
-    fields = import_fields({**options, "expose": None})
+    fields = import_fields(options)
     reachable = find_loopback(document, base_url=options["base_url"])
     with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
         settings = local_settings(port=port, folder=folder, reachable=reachable)

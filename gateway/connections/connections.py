@@ -141,7 +141,13 @@ class Connections:
 
     def is_current(self, shown: Registry) -> bool:
         """Whether nothing newer has been heard of than what a registry shows."""
-        return shown.revision >= self._snapshots.newest(shown.principal.tenant)
+        snapshots, snapshot = self._snapshots, shown.view.snapshot
+        return snapshot.revision >= snapshots.newest(snapshot.tenant) and snapshot.code >= snapshots.generation
+
+    @property
+    def has_new_code(self) -> bool:
+        """Whether code was registered since this replica serves: what a client was told up to a revision is not all."""
+        return self._snapshots.has_new_code
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
         """The tenant's catalog has reached this revision: load it once, and let every follower adopt it."""
@@ -149,6 +155,7 @@ class Connections:
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
+        room.code = max(room.code, self._snapshots.generation)  # registered before the room was there to hear of it
         self._bring_up(tenant, room)
 
     def renew(self, code: int) -> None:

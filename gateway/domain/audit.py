@@ -24,8 +24,8 @@ class AuditKind(StrEnum):
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a call, as the audit trail keeps it: arguments only as a digest.
 
-    `action` is what was asked for: `call` a tool, `read` a resource, `get` a prompt or `complete` a value; `tool` is
-    the name or URI of the primitive.
+    `action` is what was asked for: `call` a tool, `read` a resource, `get` a prompt, `complete` a value, or `confirm`
+    any of them by the user; `tool` is the name or URI of the primitive.
     """
 
     tenant: TenantId

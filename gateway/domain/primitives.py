@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.policy import Levels, Safety
 from gateway.domain.tools import Origin
 
@@ -55,3 +55,14 @@ class Primitive:
     def levels(self) -> Levels | None:
         """Declared and assessed level, where they differ."""
         return None if self.override in {None, self.assessed} else (self.safety, self.assessed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedName:
+    """A name that a tenant has, enabled or not; `owner` is `custom` or `source:NAME`."""
+
+    tenant: TenantId
+    slug: str
+    family: Family
+    name: str
+    owner: str

@@ -75,8 +75,8 @@ class ListedPrice:
 class ImportReport:
     """What became of every operation of a document, and what the result costs a client to list.
 
-    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone;
-    `dearest` are the tools that weigh most in it, the heaviest first.
+    `tools_list_bytes` is the length of `{"tools":[…]}` with everything that is listed for this source alone, which are
+    `listed` tools (None in reports of an older version); `dearest` are those that weigh most in it, the heaviest first.
     """
 
     operations: tuple[OperationReport, ...]
@@ -84,6 +84,12 @@ class ImportReport:
     tools_list_bytes: int
     dearest: tuple[ListedPrice, ...] = ()
     overrides: tuple[OverrideReport, ...] = ()
+    listed: int | None = None
+
+    @property
+    def tools_listed(self) -> int:
+        """How many tools a client is listed for this source alone."""
+        return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
 
     @property
     def estimated_tokens(self) -> int:

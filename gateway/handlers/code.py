@@ -27,6 +27,6 @@ class CodeHandler:
 class CodeHandlers(Protocol):
     """What was registered in code."""
 
-    def find(self, family: Family, name: str) -> CodeHandler | None:
-        """The function of the primitive of this family and name (of resources: URI or URI template)."""
+    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+        """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
         ...

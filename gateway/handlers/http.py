@@ -33,6 +33,12 @@ class HttpHandler(Generic[_Answer]):
         request = self._requester.request(variables_of(arguments))
         return Prepared(request=request, digest=digest_of(request))
 
+    async def preview(self, prepared: Prepared) -> str:
+        """The request, when its credential is stored; see the port."""
+        if prepared.request is None:
+            raise TypeError("an HTTP handler is prepared as one request")
+        return await self._requester.preview(prepared.request)
+
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Send it."""
         del call

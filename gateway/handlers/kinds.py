@@ -35,7 +35,7 @@ from gateway.handlers.port import Completer, Handler, SecretReader, ToolHandler
 from gateway.handlers.python import CodeWork
 from gateway.handlers.query import Queries, talks
 from gateway.handlers.requests import Exit, Requester
-from gateway.handlers.step_outlines import outline
+from gateway.handlers.step_outlines import Outline
 from gateway.handlers.steps import StepsWork
 from gateway.handlers.threads import Threads
 from gateway.handlers.work import Broken, Subject, WorkHandler
@@ -81,7 +81,7 @@ class Behind:
             case TemplateSpec() as spec:
                 return WorkHandler(self.subject, TemplateWork(spec, form))
             case StepsSpec() as spec:
-                return WorkHandler(self.subject, StepsWork(spec, form, self.way), outline=outline(spec))
+                return WorkHandler(self.subject, StepsWork(spec, form, self.way), outline=Outline(spec, self.way))
             case HttpSpec() as spec:
                 return HttpHandler(Requester(spec, self.way), form)
             case Pinned() as found:
@@ -139,7 +139,7 @@ class Kinds:
         runs: Runs
         completer: Completer | None = None
         if item.origin is Origin.CODE:
-            code = None if self._code is None else self._code.find(family, item.name)
+            code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
             runs = Broken("the code behind this is not part of this gateway") if code is None else code
             if code is not None and code.complete is not None:
                 completer = CodeCompleter(code, code.complete, self._threads)

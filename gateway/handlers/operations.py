@@ -10,8 +10,9 @@ from gateway.domain.plans import RequestPlan, SchemeKind
 from gateway.domain.requests import Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.tools import Tool
 from gateway.handlers.port import Call, Prepared, SecretReader
+from gateway.handlers.previews import finish, show_request
 from gateway.handlers.redaction import Redaction
-from gateway.upstream.credentials import apply
+from gateway.upstream.credentials import apply, require
 from gateway.upstream.pool import Upstream
 from gateway.upstream.request import RequestBuilder
 from gateway.upstream.tokens import Tokens
@@ -51,6 +52,18 @@ class OperationHandler:
         if request.body is not None:
             seen.update(request.body)
         return Prepared(request=request, digest=seen.digest())
+
+    async def preview(self, prepared: Prepared) -> str:
+        """The request, when its credentials are stored; see the port."""
+        request = prepared.request
+        if request is None:
+            raise TypeError("an operation is prepared as one request")
+        security = self._plan.security
+        stored: Mapping[str, Credential] = {}
+        if security:
+            stored = await self._secrets.credentials(self._tenant, self._source)
+        require(security, stored)
+        return await finish(show_request(request), self._redaction, tuple(stored.values()))
 
     async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
         """Send it and return the answer; a credential that the upstream echoes is redacted."""

@@ -31,6 +31,10 @@ class OverriddenHandler:
         """The request that these arguments and the pinned ones make."""
         return self._handler.prepare(self._handler.settle({**arguments, **self._pinned}))
 
+    async def preview(self, prepared: Prepared) -> str:
+        """As the operation shows it."""
+        return await self._handler.preview(prepared)
+
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
         """Send it; an answer that is no failure and has a body is cut.
 

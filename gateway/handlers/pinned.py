@@ -56,6 +56,10 @@ class PinnedHandler(Generic[_Answer]):
             raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=faults)
         return self._handler.prepare(merged)
 
+    async def preview(self, prepared: Prepared) -> str:
+        """As the operation shows it."""
+        return await self._handler.preview(prepared)
+
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Send it."""
         return self._form.of_answer(await self._handler.run(prepared, call))

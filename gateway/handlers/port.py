@@ -175,6 +175,14 @@ class Handler(Protocol[Answer_co]):
         """
         ...
 
+    async def preview(self, prepared: Prepared) -> str:
+        """What a person reads before confirming: everything that will be done, without credentials.
+
+        Raises:
+            CredentialMissing: what it needs is not stored, so nothing would be sent.
+        """
+        ...
+
     async def run(self, prepared: Prepared, call: Call, /) -> Answer_co:
         """Make the call.
 

@@ -17,8 +17,9 @@ from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.port import Call, Prepared
+from gateway.handlers.previews import escape
 from gateway.handlers.work import Subject, prepared
-from gateway.openapi.query_answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_endpoint
+from gateway.openapi.query_answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
 from gateway.openapi.query_api import View
 from gateway.openapi.query_fit import render
 from gateway.openapi.query_tools import CALL
@@ -78,6 +79,10 @@ class QueryHandler:
         """The call that these arguments make."""
         return prepared(self._subject, arguments)
 
+    async def preview(self, prepared: Prepared) -> str:
+        """The name and the arguments; what `call_endpoint` calls is shown by itself."""
+        return escape(prepared.summary)
+
     async def run(self, prepared: Prepared, call: Call, /) -> Result:
         """Tell, or call what is named.
 
@@ -134,9 +139,8 @@ class QueryHandler:
         self, views: Sequence[View], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
         chosen = choose_views(views, _text(arguments, "source"))
-        key = _text(arguments, "operation") or ""
         async with self._places.hold(self._tenant):
-            view, endpoint = await anyio.to_thread.run_sync(find_endpoint, chosen, key)
+            view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, arguments)
         tools = next(one.tools for one in seen if one.source.name == view.source)
         tool = tools.get(endpoint.identity)
         if tool is None:

@@ -17,6 +17,7 @@ from gateway.handlers.credentials import with_credential
 from gateway.handlers.media import JSON, TEXT, read_json
 from gateway.handlers.origins import is_among
 from gateway.handlers.port import SecretReader
+from gateway.handlers.previews import finish, show_request
 from gateway.handlers.redaction import Redaction
 from gateway.upstream.paths import check_path_value
 from gateway.upstream.pool import Upstream
@@ -80,6 +81,15 @@ class Requester:
             idempotent=method in _IDEMPOTENT,
         )
 
+    async def preview(self, request: UpstreamRequest) -> str:
+        """The request as a person reads it.
+
+        Raises:
+            CredentialMissing: the credential is not stored, or not for this origin.
+        """
+        named = await self.credential(request.url)
+        return await finish(show_request(request), self._way.redaction, () if named is None else (named.credential,))
+
     async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
         """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is redacted.
 
@@ -88,7 +98,7 @@ class Requester:
             HandlerFailed: the answer is not what can be cut so.
             UpstreamError: there is no whole answer.
         """
-        named = await self._credential(request.url)
+        named = await self.credential(request.url)
         if named is not None:
             request = with_credential(request, named)
         try:
@@ -101,7 +111,12 @@ class Requester:
         is_cut = answer.status < _FIRST_ERROR and answer.body
         return cut_answer(answer, self._spec.result) if is_cut else answer
 
-    async def _credential(self, url: str) -> NamedCredential | None:
+    async def credential(self, url: str) -> NamedCredential | None:
+        """The stored credential that a request to this URL carries.
+
+        Raises:
+            CredentialMissing: it is not stored, or not for this origin.
+        """
         name = self._spec.credential
         if name is None:
             return None

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
+from gateway.domain.requests import Credential
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.port import Call, Prepared
+from gateway.handlers.previews import escape, finish, show_json
+from gateway.handlers.redaction import Redaction
 
 _LONGEST_SUMMARY = 500
 _Answer = TypeVar("_Answer")
@@ -41,10 +43,22 @@ class Work(Protocol[_Answer_co]):
         ...
 
 
-class WorkHandler(Generic[_Answer]):
-    """A handler that does some work; `outline` adds to its summary what the arguments do not say."""
+class Acts(Protocol):
+    """What some work does outside, as far as that is known before it is done."""
 
-    def __init__(self, subject: Subject, work: Work[_Answer], *, outline: str = "") -> None:
+    def show(self, arguments: Mapping[str, object]) -> str:
+        """All of it, in lines."""
+        ...
+
+    async def credentials(self) -> tuple[Credential, ...]:
+        """The stored credentials that it needs, or CredentialMissing."""
+        ...
+
+
+class WorkHandler(Generic[_Answer]):
+    """A handler that does some work; `outline` adds to its preview what the arguments do not say."""
+
+    def __init__(self, subject: Subject, work: Work[_Answer], *, outline: Acts | None = None) -> None:
         self._subject = subject
         self._work = work
         self._outline = outline
@@ -55,8 +69,16 @@ class WorkHandler(Generic[_Answer]):
 
     def prepare(self, arguments: Mapping[str, object]) -> Prepared:
         """The call that these arguments make."""
-        made = prepared(self._subject, arguments)
-        return replace(made, named=f"{made.named}\n{self._outline}") if self._outline else made
+        return prepared(self._subject, arguments)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """The name and the arguments, and what is done outside; see the port."""
+        text = f"{escape(self._subject.name)} {show_json(_encode(dict(prepared.arguments)))}"
+        if self._outline is None:
+            return text
+        credentials = await self._outline.credentials()
+        acts = self._outline.show(prepared.arguments)
+        return await finish(f"{text}\n{acts}" if acts else text, Redaction(), credentials)
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Do the work."""
@@ -80,6 +102,10 @@ class Broken:
             HandlerFailed: always.
         """
         del arguments
+        raise HandlerFailed(self._reason)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """Refuse; see `prepare`."""
         raise HandlerFailed(self._reason)
 
     async def run(self, prepared: Prepared, call: Call, /) -> Any:

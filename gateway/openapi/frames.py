@@ -43,6 +43,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     scheme_names: tuple[str, ...]
     warnings: tuple[str, ...]
     tools_list_bytes: int
+    listed: int | None
     dearest: tuple[ListedPrice, ...]
 
 
@@ -119,6 +120,7 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
         scheme_names=compilation.scheme_names,
         warnings=report.warnings,
         tools_list_bytes=report.tools_list_bytes,
+        listed=report.listed,
         dearest=report.dearest,
     )
     for operations in _batches(compilation.operations, lambda made: len(made.definition)):
@@ -192,6 +194,7 @@ class Answer:
             operations=tuple(self._fates),
             warnings=opening.warnings,
             tools_list_bytes=opening.tools_list_bytes,
+            listed=opening.listed,
             dearest=opening.dearest,
         )
         return Compilation(

@@ -106,11 +106,12 @@ def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
 
 def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
     """Everything that applies to one operation."""
-    view, endpoint = find_endpoint(views, f"{asked.text('method')} {asked.text('path')}")
+    view, endpoint = find_named(views, asked.arguments)
     resolver = Resolver(view.api.outline)
     details = _open(cast("Answer", msgspec.json.decode(endpoint.details)), resolver)
     tool = view.tools.get(endpoint.identity)
-    head: Answer = {"source": view.source, "path": endpoint.path, "method": endpoint.method}
+    head: Answer = {"source": view.source, "operation": endpoint.identity}
+    head |= {"path": endpoint.path, "method": endpoint.method}
     said = _said(
         summary=endpoint.summary,
         description=endpoint.description,
@@ -177,6 +178,25 @@ def choose_views(views: Sequence[View], source: str | None) -> Sequence[View]:
     return found
 
 
+def find_named(views: Sequence[View], arguments: Mapping[str, object]) -> tuple[View, Endpoint]:
+    """The operation that the arguments name: by `operation`, by `path` and `method`, or by both alike.
+
+    Raises:
+        Unfound: they name none, several, or two different ones.
+    """
+    named, path, method = (arguments.get(name) for name in ("operation", "path", "method"))
+    keys = [named] if isinstance(named, str) else []
+    if isinstance(path, str) and isinstance(method, str):
+        keys.append(f"{method} {path}")
+    elif not keys:
+        raise Unfound("Name the endpoint: `operation` as it is listed, or `path` and `method`")
+    found = [find_endpoint(views, key) for key in keys]
+    if len({(view.source, endpoint.identity) for view, endpoint in found}) > 1:
+        shown = [endpoint.identity for _, endpoint in found]
+        raise Unfound("`operation` is another endpoint than `method` and `path`: give one of the two", shown)
+    return found[0]
+
+
 def find_endpoint(views: Sequence[View], key: str) -> tuple[View, Endpoint]:
     """The one operation that is called so.
 
@@ -239,7 +259,7 @@ def _first(texts: Sequence[str], room: int) -> Sequence[str]:
 
 
 def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
-    head = {"path": endpoint.path, "method": endpoint.method}
+    head = {"operation": endpoint.identity, "path": endpoint.path, "method": endpoint.method}
     return head | _said(
         source=view.source if len(views) > 1 else None,
         summary=endpoint.summary,

@@ -86,14 +86,13 @@ class View:
         return [entry for entry in self.api.outline.schemas if entry.name in reached]
 
     def find(self, key: str) -> Sequence[Endpoint]:
-        """The operations that are called so: by operationId, `METHOD path`, or the name of the tool."""
+        """The operations that are called so: by `METHOD path`, else by operationId or the name of the tool."""
         method, _, path = key.strip().partition(" ")
-        identity = f"{method.upper()} {path.strip()}"
-        return [
-            endpoint
-            for endpoint in self.endpoints
-            if key in {endpoint.operation_id, self.tool_name(endpoint)} or identity == endpoint.identity
-        ]
+        for identity in (key, f"{method.upper()} {path.strip()}"):
+            found = self.api.endpoints.get(identity)
+            if found is not None and self.shows(found):
+                return [found]  # what lists show as `operation` leads there, whatever operationIds a document gives
+        return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
 
     def tool_name(self, endpoint: Endpoint) -> str | None:
         """What the operation's tool is called; None when there is none."""

@@ -13,6 +13,8 @@ from gateway.openapi.query_search import FIELDS
 CALL: Final = "call_endpoint"
 
 _LONGEST = 2_000
+_LONGEST_OPERATION = 65_536
+"""Longer than the request targets that servers accept, so that every listed path fits."""
 _MOST_OFFSET = 1_000_000
 Schema = Mapping[str, Any]
 
@@ -31,6 +33,14 @@ _FLAG: Schema = {"type": "boolean"}
 _NUMBER: Schema = {"type": "integer"}
 
 _SOURCE = {"source": _text("Name of the API; needed only where several are exposed and the answer would be ambiguous.")}
+_ENDPOINT = {
+    "operation": _text(
+        "Which endpoint: `operation` as lists show it, such as `GET /pets/{id}`; its operationId or tool name will do."
+        " In its place: `path` and `method`.",
+        _LONGEST_OPERATION,
+    ),
+    "path": _text("The path as listed, such as /pets/{id}; with `method`.", _LONGEST_OPERATION),
+}
 _METHOD = _text("HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, TRACE or another; in any case.")
 _PAGE: Mapping[str, Schema] = {
     "limit": {
@@ -77,6 +87,7 @@ _DEPTH: Mapping[str, Schema] = {
 _PAGED: Mapping[str, Schema] = {"total": _NUMBER, "limit": _NUMBER, "offset": _NUMBER, "nextCursor": _TEXT}
 _LISTED: Mapping[str, Schema] = {
     "source": _TEXT,
+    "operation": _TEXT,
     "path": _TEXT,
     "method": _TEXT,
     "summary": _TEXT,
@@ -136,7 +147,7 @@ DEFINITIONS: Mapping[str, bytes] = {
         "The endpoints of an API, page by page, of one method or tag if wanted. `total` counts all that fit.",
         _object({**_SOURCE, "method": _METHOD, "tag": _text("Only endpoints with this tag."), **_PAGE}),
         _object(
-            {"endpoints": _list_of(_object(_LISTED, "path", "method")), **_PAGED},
+            {"endpoints": _list_of(_object(_LISTED, "operation", "path", "method")), **_PAGED},
             *("endpoints", "total", "limit", "offset"),
         ),
     ),
@@ -169,7 +180,7 @@ DEFINITIONS: Mapping[str, bytes] = {
                             "relevance": {"type": "number"},
                             "matchedFields": _TEXTS,
                         },
-                        *("path", "method", "relevance", "matchedFields"),
+                        *("operation", "path", "method", "relevance", "matchedFields"),
                     )
                 ),
                 **_PAGED,
@@ -185,11 +196,10 @@ DEFINITIONS: Mapping[str, bytes] = {
         _object(
             {
                 **_SOURCE,
-                "path": _text("The path as listed, such as /pets/{id}."),
+                **_ENDPOINT,
                 "method": _METHOD,
                 **_DEPTH,
-            },
-            *("path", "method"),
+            }
         ),
         _object(
             {
@@ -207,7 +217,7 @@ DEFINITIONS: Mapping[str, bytes] = {
                 "value": {},
                 "offset": _NUMBER,
             },
-            *("source", "path", "method"),
+            *("source", "operation", "path", "method"),
         ),
     ),
     "list_schemas": _tool(
@@ -262,10 +272,10 @@ DEFINITIONS: Mapping[str, bytes] = {
         _object(
             {
                 **_SOURCE,
-                "operation": _text("Which endpoint: its operationId, or method and path such as `GET /pets/{id}`."),
+                **_ENDPOINT,
+                "method": _METHOD,
                 "arguments": {"type": "object", "description": "Its arguments by name.", "default": {}},
-            },
-            "operation",
+            }
         ),
     ),
 }

@@ -36,5 +36,6 @@ def report_import(
         operations=tuple(operations),
         warnings=tuple(warnings),
         tools_list_bytes=len(b'{"tools":[]}') + sum(price.size for price in prices) + commas,
+        listed=len(prices),
         dearest=tuple(sorted(prices, key=lambda price: (-price.size, price.tool))[:_DEAREST]),
     )

@@ -61,6 +61,9 @@ class _Reader:
             named=self._uri,
         )
 
+    async def preview(self, prepared: Prepared) -> str:
+        return prepared.summary
+
     async def run(self, prepared: Prepared, call: Call) -> Contents:
         del prepared
         found = await self._leftovers.read(call.principal.tenant, call.principal.subject, self._uri)

@@ -38,6 +38,11 @@ class Catalogs(Protocol):
         """Whether nothing newer has been heard of than what is shown."""
         ...
 
+    @property
+    def has_new_code(self) -> bool:
+        """Whether code was registered since this replica serves, which no revision tells."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
@@ -91,7 +96,8 @@ class Listening:
             await stream.begin(visit.headers)
             is_primed = record.protocol_version >= FIRST_PRIMED and record.transport == "http"
             await stream.write(visit.greeting + (sse.priming(f"{place}~{reader}") if is_primed else b""))
-            await tail.follow(place.after, place.revision or 0, reader=reader)
+            told = 0 if self._catalogs.has_new_code else place.revision or 0  # perhaps while there was no stream
+            await tail.follow(place.after, told, reader=reader)
         finally:
             leave()
         await stream.finish()

@@ -105,7 +105,7 @@ class Shown:
     def _is_completed(self, item: Primitive) -> bool:
         if item.origin is not Origin.CODE or self._code is None:
             return completes(item)
-        found = self._code.find(item.family, item.name)
+        found = self._code.find(item.family, item.name, self._snapshot.slug)
         return found is not None and found.complete is not None
 
     def _own(self) -> Iterator[Tool | Primitive]:

@@ -100,6 +100,15 @@ async def page(
     return [_entry(row) for row in rows.mappings()]
 
 
+async def last_change(tenant: TenantId, db: AsyncSession, target: str) -> AuditEntry | None:
+    """The newest entry of a change with this target."""
+    columns = audit_entries.c
+    is_it = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
+    rows = await db.execute(select(audit_entries).where(*is_it).order_by(columns.seq.desc()).limit(1))
+    row = rows.mappings().one_or_none()
+    return _entry(row) if row else None
+
+
 def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     columns = audit_entries.c
     conditions: list[ColumnElement[bool]] = []

@@ -34,14 +34,26 @@ def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str
     Raises:
         CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
     """
+    chosen = require(security, credentials)
+    if not chosen:
+        return request
+    for scheme in chosen:
+        request = _apply(request, scheme, credentials[scheme.name])
+    held = (credentials[scheme.name] for scheme in chosen)
+    return replace(request, credential=digest_of(part for one in held for part in (one.username or "", one.value)))
+
+
+def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...]:
+    """The first alternative for which everything is stored; empty where the operation goes without.
+
+    Raises:
+        CredentialMissing: no alternative is completely stored.
+    """
     chosen = choose(security, credentials)
     if chosen is not None:
-        for scheme in chosen:
-            request = _apply(request, scheme, credentials[scheme.name])
-        held = (credentials[scheme.name] for scheme in chosen)
-        return replace(request, credential=digest_of(part for one in held for part in (one.username or "", one.value)))
+        return chosen
     if not security or () in security:
-        return request
+        return ()
     ways = " or ".join(" with ".join(repr(scheme.name) for scheme in alternative) for alternative in security)
     raise CredentialMissing(f"This operation needs a credential that the source does not have: {ways}.")
 

@@ -87,7 +87,7 @@ class Code:
 
     functions: dict[tuple[Family, str], CodeHandler] = field(default_factory=dict[tuple[Family, str], CodeHandler])
 
-    def find(self, family: Family, name: str) -> CodeHandler | None:
+    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
         return self.functions.get((family, name))
 
 

@@ -59,11 +59,16 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
 
 
 def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
-    """Ours: `--json` is for programs: nothing else stands on standard output (CLI-1)."""
-    with serving("try", str(_DOCUMENT), "--json", folder=tmp_path) as lines:
+    """Ours: `--json` is for programs: nothing else stands on standard output. `--expose` is that of an import, and
+    the tools that are counted are those that are listed (CLI-1, OAS-5).
+    """
+    with serving("try", str(_DOCUMENT), "--expose", "both", "--json", folder=tmp_path) as lines:
         facts: Any = json.loads(_read_until(lines, "}"))
+        with Endpoint(facts["url"], facts["key"]) as endpoint:
+            listed = [*endpoint.tools()]
 
-    assert facts["tools"] == facts["report"]["counts"]["ok"] == 10
+    assert facts["report"]["counts"]["ok"] == 10
+    assert facts["tools"] == len(listed) == 17
     assert facts["tools_list_tokens_estimate"] == round(facts["tools_list_bytes"] / 4)
     assert set(facts["clients"]) == {"Claude Code", "Cursor", "VS Code", "curl"}
 

@@ -86,8 +86,15 @@ async def test_the_user_is_asked_about_the_request_itself(desk: Desk, mode: Mode
         )
 
     assert len(asked) == 1
-    assert "POST" in asked[0]
-    assert "/books" in asked[0]
+    assert asked[0].splitlines() == [
+        "Allow this call?",
+        f"POST {desk.upstream.url}/books",
+        "Content-Type: application/json",
+        "",
+        '{"title":"Emma"}',
+    ]
+    decided = ["call granted"] if is_accepted else ["call declined"]
+    assert [one for one in await trail(desk, "addBook") if one in {"call granted", "call declined"}] == decided
     assert result.is_error is not is_accepted
     assert [seen.method for _, seen in desk.seen()] == ["POST"] * is_accepted
 
@@ -99,6 +106,20 @@ async def test_who_cannot_ask_its_user_is_refused(desk: Desk) -> None:
     for operation, arguments in (("addBook", {"body": {"title": "x"}}), ("removeBook", {"bookId": "1"})):
         refused = await desk.call("call_endpoint", {"operation": operation, "arguments": arguments})
         assert refused["isError"]
+    assert not desk.seen()
+
+
+async def test_nobody_is_asked_about_an_operation_without_its_credential(desk: Desk) -> None:
+    """Ours: what could not be sent is refused before the user is asked, and says what is missing (SAF-2)."""
+    await expose(desk, "both")
+    await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/books", json={"credentials": {}})
+    await put_policy(desk, dangerous="confirm")
+    for name, arguments in (
+        ("removeBook", {"bookId": "1"}),
+        ("call_endpoint", {"operation": "removeBook", "arguments": {"bookId": "1"}}),
+    ):
+        refused = await desk.call(name, arguments)  # a client that could not be asked is told otherwise
+        assert refused["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
     assert not desk.seen()
 
 

@@ -277,5 +277,7 @@ async def test_the_price_of_a_list_is_what_clients_are_served(desk: Desk, name: 
         assert found[expose] == (priced["tools_list_bytes"], priced["tools_list_bytes"]), expose
         assert priced["estimated_tokens"] == round(modern / 4)
         assert len(priced["dearest"]) == (7 if expose == "query" else 10)
+        operations = sum(one["tool"] is not None for one in priced["operations"])
+        assert priced["tools_listed"] == {"tools": operations, "both": operations + 7, "query": 7}[expose]
     assert found["both"] > max(found["tools"], found["query"])
     assert set(await desk.tools()) == set(NAMES)

@@ -38,7 +38,6 @@ from tests.behaviour.primitives.test_kinds import era
 from tests.support.gateway import OPERATOR_KEY, SECRET_KEY, RunningGateway
 from tests.support.handshake import open_session
 from tests.support.hosting import hosted
-from tests.support.primitives import add, static_tool
 from tests.support.replicas import Mode
 from tests.support.upstream import recording_upstream
 
@@ -199,20 +198,6 @@ async def test_tools_may_be_for_some_tenants_only(settle: Settle) -> None:
             assert [tool["name"] for tool in listed] == names
         assert (await _call(running, other, "acmes", "globex"))["error"]["code"] == -32602
         assert (await running.rpc("globex", other, "prompts/list")).json()["error"]["code"] == -32601
-
-
-async def test_a_tenants_own_tool_wins_over_one_of_code(settle: Settle) -> None:
-    """Ours: code that takes a name a tenant has hides behind it, and the admin API says so (PRG-4)."""
-    gateway = Gateway(settle())
-
-    async with _serving(gateway) as (running, key):
-        await add(running, "acme", "tools", static_tool("say", "mine"))
-        gateway.register_tool("say", ANY, echo)
-        said = await _call(running, key, "say")
-        shown = (await running.admin.get("/tenants/acme/tools")).json()["items"]
-
-        assert said["result"]["content"] == [{"type": "text", "text": "mine"}]
-        assert [(each["name"], each["origin"], each["hides_code"]) for each in shown] == [("say", "custom", True)]
 
 
 async def test_a_handler_may_use_what_its_context_offers(settle: Settle) -> None:

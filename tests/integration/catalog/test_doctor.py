@@ -41,6 +41,7 @@ ALL = [
     "redis_memory",
     "secrets",
     "handlers",
+    "code",
     "secret_keys",
     "operator_key",
     "egress",

@@ -1,6 +1,6 @@
 """Followers of a catalog over a real database: told at once, told late, told once, never told of anything else."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
+from gateway.catalog.code import CodeCatalog, CodePrimitive
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.connections.connections import Connections, StillValid
@@ -106,9 +107,21 @@ class Doors:
         return principal.key not in self.ended
 
 
-def _parts(store: Store, repair_s: float, still_valid: StillValid | None = None) -> Replica:
+@dataclass(slots=True)
+class Code:
+    """Code that registers nothing, and may say that it has changed."""
+
+    generation: int = 0
+
+    def primitives(self) -> Sequence[CodePrimitive]:
+        return ()
+
+
+def _parts(
+    store: Store, repair_s: float, still_valid: StillValid | None = None, code: CodeCatalog | None = None
+) -> Replica:
     sealer = Sealer(("secret-key-of-the-tests-0123456789abc",))
-    snapshots = Snapshots(store)
+    snapshots = Snapshots(store, code=code)
     views = Views(Binder(Upstream(), StoredSecrets(store, sealer), Validators()))
     connections = Connections(
         snapshots,
@@ -154,6 +167,24 @@ async def test_a_follower_adopts_what_an_event_tells_of(replica: Replica) -> Non
 
     assert first.revisions == second.revisions == [(1, 2)]
     assert other.revisions == []
+
+
+async def test_code_that_was_registered_before_a_follower_joined_is_adopted(store: Store) -> None:
+    """Ours: what is registered between the reading of a registry and its subscription is not missed (PRG-1, CON-2)."""
+    code = Code()
+    made = _parts(store, NEVER, code=code)
+    async with made.connections:
+        acme = await made.create("acme")
+        shown, heard = await made.show(acme), Heard()
+        code.generation += 1
+        made.connections.renew(code.generation)  # nobody follows yet
+        assert not made.connections.is_current(shown)
+        assert made.connections.has_new_code
+
+        made.connections.subscribe(shown, heard)
+        await heard.until(1)
+
+    assert heard.revisions == [(1, 1)]
 
 
 async def test_a_burst_of_events_is_loaded_once_or_twice(replica: Replica) -> None:

@@ -16,6 +16,7 @@ from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import Wishes
 from gateway.domain.policy import Policy
+from gateway.domain.primitives import Family
 from gateway.domain.requests import Credential
 from gateway.domain.watches import Sighting
 from gateway.domain.webhooks import SigningSecrets
@@ -31,6 +32,7 @@ from gateway.store import (
     keys,
     operations,
     overrides,
+    owners,
     policies,
     primitives,
     profiles,
@@ -66,6 +68,7 @@ _MODULES = (
     keys,
     operations,
     overrides,
+    owners,
     policies,
     primitives,
     profiles,
@@ -85,6 +88,7 @@ _CALLS: Mapping[str, _Call] = {
     "aliases.living": lambda t, db, v: aliases.living(t, db),
     "aliases.leading": lambda t, db, v: aliases.leading(t, db, [f"{_VICTIM}_old"]),
     "audit.append_change": lambda t, db, v: append_change(t, db),
+    "audit.last_change": lambda t, db, v: audit.last_change(t, db, "tool"),
     "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
     "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
     "audit_heads.unsigned": lambda t, db, v: audit_heads.unsigned(t, db, signer="mine"),
@@ -194,8 +198,15 @@ _CALLS: Mapping[str, _Call] = {
     "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
 }
 
-_PAST_THE_WALL = {"keys.find", "tenants.find", "tenants.page", "tenants.revisions", "due_work.page"}
-"""The only queries that see other tenants: the four functions of the definer."""
+_PAST_THE_WALL = {
+    "keys.find",
+    "tenants.find",
+    "tenants.page",
+    "tenants.revisions",
+    "due_work.page",
+    "owners.find_owners",
+}
+"""The only queries that see several tenants: the four functions of the definer, and one that sets each in turn."""
 
 
 def _queries() -> dict[str, Callable[..., object]]:
@@ -266,6 +277,9 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         slugs = [tenant.slug for tenant in await tenants.page(db, after=None, limit=10)]
         missing = TenantId("ten_missing")
         assert await tenants.revisions(db, [victim.tenant.id, missing]) == {victim.tenant.id: 1}
+        places = [(Family.TOOL, f"{_VICTIM}_tool"), (Family.PROMPT, f"{_VICTIM}_tool")]
+        owned = await owners.find_owners(db, places, None)
+        assert await owners.find_owners(db, places, [_INTRUDER]) == []
         due = await due_work.page(db, until=NOW, limit=10, of_each=10)
         none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         assert await tenants.get(victim.tenant.id, db) is None
@@ -275,6 +289,8 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
     assert slugs == [_INTRUDER, _VICTIM]
     assert {work.tenant for work in due} == {victim.tenant.id, intruder.tenant.id}
     assert none_due == []
+    assert [(one.slug, one.family, one.name) for one in owned] == [(_VICTIM, Family.TOOL, f"{_VICTIM}_tool")]
+    assert owned[0].owner == f"source:{victim.source.name}"
 
 
 @pytest.mark.parametrize("table", sorted(metadata.tables))

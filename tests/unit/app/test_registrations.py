@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from gateway.app.extras import Extra, ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, register
+from gateway.app.hidden_names import blocking_lookup
 from gateway.app.registrations import Registrations
 from gateway.definitions.tools import ToolDefinition
+from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Safety
-from gateway.domain.primitives import Family
+from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import (
     Conflict,
+    DatabaseUnavailable,
     DefinitionInvalid,
     DuplicateToolError,
     HandlerInvalid,
@@ -81,13 +84,13 @@ def test_what_is_registered_is_found_by_its_family_and_name(family: Family, name
     registrations = Registrations()
     registrations.add(register(extra))
     (shown,) = registrations.primitives()
-    found = registrations.find(family, name)
+    found = registrations.find(family, name, "acme")
 
     assert (shown.family, shown.name, shown.tenants) == (family, name, None)
     assert found is not None
     assert found.function is say
     assert (found.complete is suggest) is (family in {Family.TEMPLATE, Family.PROMPT})
-    assert all(registrations.find(other, name) is None for other in Family if other is not family)
+    assert all(registrations.find(other, name, "acme") is None for other in Family if other is not family)
 
 
 def test_an_async_function_is_known_as_one() -> None:
@@ -150,13 +153,13 @@ def test_a_taken_name_is_refused_and_the_original_stays(family: Family, name: st
     """Ours: the error names what is taken (PRG-4)."""
     registrations = Registrations()
     registrations.add(register(extra))
-    before, generation = registrations.find(family, name), registrations.generation
+    before, generation = registrations.find(family, name, "acme"), registrations.generation
 
     with pytest.raises(NameTaken, match="registered already") as raised:
         registrations.add(register(extra))
 
     assert name in raised.value.message
-    assert registrations.find(family, name) is before
+    assert registrations.find(family, name, "acme") is before
     assert registrations.generation == generation
 
 
@@ -198,7 +201,7 @@ def test_of_many_at_once_exactly_one_wins() -> None:
     for thread in threads:
         thread.join()
 
-    assert won == [registrations.find(Family.TOOL, "echo")]
+    assert won == [registrations.find(Family.TOOL, "echo", "acme")]
     assert registrations.generation == 1
 
 
@@ -233,3 +236,83 @@ def test_of_two_families_with_one_name_one_must_be_meant() -> None:
     registrations.remove("review", Family.PROMPT)
 
     assert [shown.family for shown in registrations.primitives()] == [Family.TOOL]
+
+
+def test_one_name_for_different_tenants_is_two_primitives() -> None:
+    """Ours: each tenant runs its own function; a tenant that would have two is refused (PRG-4, TEN-5)."""
+    registrations = Registrations()
+    registrations.add(register(_tool(tenants=["acme"])))
+    registrations.add(register(_tool(tenants=["globex", "initech"], handler=say_async)))
+
+    found = {slug: registrations.find(Family.TOOL, "echo", slug) for slug in ("acme", "globex", "initech", "other")}
+    assert {slug: kept and kept.function for slug, kept in found.items()} == {
+        "acme": say,
+        "globex": say_async,
+        "initech": say_async,
+        "other": None,
+    }
+    for tenants in (None, ["globex"], ["other", "acme"]):
+        with pytest.raises(DuplicateToolError, match="registered already"):
+            registrations.add(register(_tool(tenants=tenants)))
+    assert registrations.generation == 2
+
+
+def test_of_one_name_for_different_tenants_those_that_are_meant_are_taken_out() -> None:
+    """Ours: the tenants of its registration say which of two is meant (PRG-1)."""
+    registrations = Registrations()
+    registrations.add(register(_tool(tenants=["acme"])))
+    registrations.add(register(_tool(tenants=["globex", "initech"])))
+
+    with pytest.raises(Conflict, match="tenants"):
+        registrations.remove("echo")
+    with pytest.raises(NotFound):
+        registrations.remove("echo", tenants=["globex"])
+    registrations.remove("echo", tenants=("initech", "globex"))
+    assert registrations.find(Family.TOOL, "echo", "globex") is None
+    registrations.remove("echo", Family.TOOL)
+
+    assert registrations.primitives() == []
+
+
+def _owned(slug: str) -> OwnedName:
+    return OwnedName(tenant=TenantId(f"ten_{slug}"), slug=slug, family=Family.TOOL, name="echo", owner="source:api")
+
+
+@pytest.mark.parametrize(
+    ("tenants", "owners", "is_refused"),
+    [
+        (["acme"], ["acme"], True),
+        (["acme", "globex"], ["acme", "globex"], True),
+        (["acme", "globex"], ["globex"], False),
+        (None, ["acme", "globex"], False),
+        (["acme"], [], False),
+    ],
+)
+def test_names_of_tenants_are_looked_up_while_the_gateway_serves(
+    tenants: list[str] | None, owners: list[str], is_refused: bool
+) -> None:
+    """Ours: the caller learns where what it registers is hidden; where nobody would see it, it is refused (PRG-4)."""
+    registrations = Registrations()
+    leave = registrations.consult(lambda _: [_owned(slug) for slug in owners])
+
+    if is_refused:
+        with pytest.raises(DuplicateToolError, match=r"acme has a tool named 'echo' already \(source:api\)") as raised:
+            registrations.add(register(_tool(tenants=tenants)))
+        assert (raised.value.tool_name, registrations.generation) == ("echo", 0)
+        leave()
+        assert registrations.add(register(_tool(tenants=tenants))).hidden_for == ()
+        return
+    assert registrations.add(register(_tool(tenants=tenants))).hidden_for == tuple(owners)
+
+
+async def test_while_names_cannot_be_looked_up_nothing_is_registered() -> None:
+    """Ours: a registration that cannot be compared with the tenants' names fails, also where an event loop runs
+    already, and nothing is half done (PRG-4).
+    """
+    registrations = Registrations()
+    registrations.consult(blocking_lookup("postgresql://gateway_app@127.0.0.1:9/gateway"))
+
+    with pytest.raises(DatabaseUnavailable):
+        registrations.add(register(_tool()))
+
+    assert (registrations.generation, registrations.primitives()) == (0, [])

@@ -8,9 +8,11 @@ import pytest
 from gateway.calls.gates import CONFIRM
 from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
+from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import PolicyDenied
 from gateway.handlers.context import Context
 from gateway.handlers.port import InputRequired
+from gateway.handlers.previews import LONGEST
 from gateway.upstream.pool import Upstream
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
@@ -44,7 +46,8 @@ async def test_what_the_user_confirms_is_done(house: Household) -> None:
 
     assert (result["isError"], paid) == (False, [5])
     assert 'pays {"amount":5}' in peer.asked[CONFIRM].params["message"]  # type: ignore[operator]  # it is text
-    assert house.desk.lines == ["call pays call.intent intended", "call pays call ok"]
+    assert house.desk.lines == ["confirm pays call granted", "call pays call.intent intended", "call pays call ok"]
+    assert len({record.digest for record in house.desk.records}) == 1
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ async def test_anything_but_a_yes_is_a_no(house: Household, answer: Mapping[str,
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert "declined" in result["content"][0]["text"]
-    assert (paid, house.desk.lines) == ([], ["call pays call policy.denied"])
+    assert (paid, house.desk.lines) == ([], ["confirm pays call declined", "call pays call policy.denied"])
 
 
 @pytest.mark.parametrize("peer", [TalkingPeer(cannot=frozenset({"elicitation"})), TalkingPeer(), None])
@@ -79,6 +82,7 @@ async def test_a_client_that_cannot_be_asked_cannot_call(house: Household, peer:
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert paid == []
+    assert house.desk.lines[0] in {"confirm pays call impossible", "confirm pays call unanswered"}
 
 
 async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) -> None:
@@ -94,6 +98,7 @@ async def test_in_rounds_the_answer_comes_with_the_next_one(house: Household) ->
     assert (result["isError"], paid) == (False, [5])
     assert house.desk.lines == [
         "call pays call input_required",
+        "confirm pays call granted",
         "call pays call.intent intended",
         "call pays call ok",
     ]
@@ -110,6 +115,7 @@ async def test_a_yes_is_a_yes_to_one_thing(house: Household) -> None:
 
     assert result["_meta"]["gateway/error"]["code"] == "policy.denied"
     assert paid == []
+    assert house.desk.lines[-2:] == ["confirm pays call changed", "call pays call policy.denied"]
 
 
 async def test_inner_calls_are_confirmed_one_by_one(house: Household) -> None:
@@ -131,6 +137,27 @@ async def test_inner_calls_are_confirmed_one_by_one(house: Household) -> None:
     result = await house.call("pays_twice", {}, peer)
 
     assert (result["isError"], paid) == (False, [1, 2])
+    assert house.desk.lines.count("confirm pays call granted") == 2
+
+
+async def test_a_confirmation_is_recorded_once_however_many_rounds_follow(house: Household) -> None:
+    """MCP: a handler that asks more of its own is run again from its start, with the yes that is there (SAF-4)."""
+
+    async def pays_by(context: Context) -> str:
+        reply = await context.ask("By card?", {"type": "object", "properties": {}})
+        return reply.action
+
+    house.has_code(Family.TOOL, "pays_by", pays_by, safety=Safety.MODERATE)
+    peer = RoundsPeer()
+    for _ in range(2):
+        with pytest.raises(InputRequired) as asked:
+            await house.call("pays_by", {}, peer)
+        peer = RoundsPeer(peer.answers, dict(asked.value.state)).answered(
+            **{key: accepted(confirm=True) for key in asked.value.questions}
+        )
+
+    assert (await house.call("pays_by", {}, peer))["content"][0]["text"] == "accept"
+    assert house.desk.lines.count("confirm pays_by call granted") == 1
 
 
 async def test_resources_and_prompts_are_confirmed_too(house: Household) -> None:
@@ -169,29 +196,38 @@ async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
 
 
 async def test_a_list_of_steps_is_confirmed_with_its_requests(house: Household) -> None:
-    """Ours: the question names method, host and path of what the steps send, and the tools they call (SAF-2)."""
-    step = {"method": "DELETE", "url": "https://api.example.com/pets/{{ id }}?force=1"}
-    long = {"method": "POST", "url": "https://api.example.com/" + "a" * 400}
+    """Ours: the question shows what the steps send, as it will be sent or as it is declared where that is not known
+    yet, and the tools they call (SAF-2).
+    """
     steps = [
-        {"http": step},
-        {"http": step},
-        {"if": {"when": "id == 1", "then": [{"http": long}], "else": [{"call": {"tool": "other"}}]}},
+        {"http": {"method": "DELETE", "url": "https://api.example.com/pets/{{ id }}?force=1"}},
+        {"http": {"method": "PUT", "url": "https://api.example.com/a", "body": {"why": "{{ why }}"}}, "as": "done"},
+        {
+            "if": {
+                "when": "id == 1",
+                "then": [{"http": {"method": "POST", "url": "https://api.example.com/b", "body": "{{ done.x }}"}}],
+                "else": [{"call": {"tool": "other", "arguments": {"n": "{{ id }}"}}}],
+            }
+        },
         {"return": {"text": "x"}},
     ]
     house.has_tool("tidies", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
-    peer = TalkingPeer(answers={CONFIRM: {"action": "decline"}})
 
-    await house.call("tidies", {"id": "7\nsends GET https://harmless.example/"}, peer)
-
-    message = peer.asked[CONFIRM].params["message"]
-    assert isinstance(message, str)
-    assert message.splitlines() == [
-        "Allow this call?",
-        'tidies {"id":"7\\nsends GET https://harmless.example/"}',
-        "sends DELETE https://api.example.com/pets/{{ id }}?force=1",
-        "may send POST https://api.example.com/" + "a" * 275 + "…",
-        "may call the tool other",
+    assert await _asked(house, "tidies", id=7, why="old\nsends GET https://harmless.example/") == [
+        'tidies {"id":7,"why":"old\\nsends GET https://harmless.example/"}',
+        "sends DELETE https://api.example.com/pets/7?force=1",
+        "sends PUT https://api.example.com/a",
+        "  Content-Type: application/json",
+        "  ",
+        '  {"why":"old\\nsends GET https://harmless.example/"}',
+        "may send POST https://api.example.com/b",
+        "  ",
+        "  {{ done.x }}",
+        'may call the tool other {"n":7}',
     ]
+    assert (await _asked(house, "tidies", id="a/../b", why=""))[1] == (
+        "sends DELETE https://api.example.com/pets/{{ id }}?force=1"  # such a request is not sent
+    )
 
 
 async def test_an_outline_is_bounded(house: Household) -> None:
@@ -206,3 +242,90 @@ async def test_an_outline_is_bounded(house: Household) -> None:
     assert isinstance(message, str)
     assert message.splitlines()[-1] == "and makes 40 further requests and calls"
     assert len(message.splitlines()) == 23
+
+
+async def test_a_long_body_hides_no_later_request(house: Household) -> None:
+    """Ours: each request of a list has its own room in the question (SAF-2)."""
+    steps = [
+        {"http": {"method": "POST", "url": f"https://api.example.com/{n}", "body": {"text": "{{ text }}"}}}
+        for n in range(20)
+    ]
+    house.has_tool("floods", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
+    lines = await _asked(house, "floods", text="x" * 100_000)
+
+    assert [line.partition(" POST ")[2] for line in lines if line.startswith("sends")] == [
+        f"https://api.example.com/{n}" for n in range(20)
+    ]
+    assert sum(map(len, lines)) <= LONGEST
+
+
+async def _asked(house: Household, name: str, **arguments: object) -> list[str]:
+    """The lines of the question whether a tool may be called."""
+    peer = TalkingPeer(answers={CONFIRM: {"action": "decline"}})
+    await house.call(name, arguments, peer)
+    message = peer.asked[CONFIRM].params["message"]
+    assert isinstance(message, str)
+    first, *lines = message.splitlines()
+    assert first == "Allow this call?"
+    return lines
+
+
+_ORDERS: Mapping[str, object] = {
+    "kind": "http",
+    "method": "POST",
+    "url": "https://api.example.com/orders?for={{ who }}&api_key={{ mine }}",
+    "headers": {"X-Reason": "{{ who }}", "X-Session-Token": "{{ mine }}"},
+    "body": {"who": "{{ who }}", "password": "{{ mine }}", "key": "{{ note }}"},
+    "credential": "orders",
+}
+
+
+async def test_the_whole_request_is_shown_without_credentials(house: Household) -> None:
+    """Ours: method, URL, headers and body as they will be sent; values that are named like credentials and stored
+    credentials are blanked, and no text of a caller looks like a line of its own (SAF-2, TEN-4).
+    """
+    house.has_tool("orders", _ORDERS, safety=Safety.MODERATE)
+    house.secrets.held["orders"] = NamedCredential(
+        place="bearer", credential=Credential(value="stored-secret-1"), origins=("https://api.example.com",)
+    )
+
+    lines = await _asked(
+        house, "orders", who="Bo", mine="typed-secret-2", note="a\u202eb\nDELETE https://x/ stored-secret-1"
+    )
+
+    assert lines == [
+        "POST https://api.example.com/orders?for=Bo&api_key=***",
+        "X-Reason: Bo",
+        "X-Session-Token: ***",
+        "Content-Type: application/json",
+        "",
+        '{"who":"Bo","password":"***","key":"a\\u202eb\\nDELETE https://x/ ***"}',
+    ]
+
+
+async def test_a_long_body_is_shown_in_part_and_says_so(house: Household) -> None:
+    """Ours: the question is bounded, and names the size of what it does not show (SAF-2)."""
+    request = {name: each for name, each in _ORDERS.items() if name != "credential"}
+    house.has_tool("orders", request, safety=Safety.MODERATE)
+    *_, body = await _asked(house, "orders", who="Bo", mine="", note="n" * 50_000)
+
+    assert body.endswith("n… (50035 bytes in all)")
+    assert len(body) < 4_100
+
+
+async def test_nobody_is_asked_about_a_call_that_cannot_be_made(house: Household) -> None:
+    """Ours: arguments are validated and credentials looked up before the user is asked (SAF-2, CAL-2)."""
+    schema = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
+    house.has_tool("orders", _ORDERS, schema=schema, safety=Safety.MODERATE)
+    steps = [{"http": {"method": "POST", "url": "https://api.example.com/", "credential": "orders"}}]
+    house.has_tool("orders_by_steps", {"kind": "steps", "steps": steps}, safety=Safety.MODERATE)
+    peer = TalkingPeer(answers={CONFIRM: accepted(confirm=True)})
+
+    wrong = await house.call("orders", {"who": 7}, peer)
+    lacking = await house.call("orders", {"who": "Bo"}, peer)
+    by_steps = await house.call("orders_by_steps", {}, peer)
+
+    assert "/who" in wrong["content"][0]["text"]
+    for result in (lacking, by_steps):
+        assert result["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
+    assert peer.asked == {}

@@ -86,6 +86,9 @@ class Diary:
         request = UpstreamRequest(method="GET", url=f"http://api/{arguments['id']}")
         return Prepared(request=request, digest=b"digest", named="GET")
 
+    async def preview(self, prepared: Prepared) -> str:
+        return prepared.summary
+
     async def run(self, prepared: Prepared, call: Call, /) -> UpstreamAnswer:
         self.lines.append("sent")
         if self.hang is not None:

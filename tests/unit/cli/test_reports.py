@@ -24,6 +24,7 @@ _REPORT: dict[str, object] = {
     ],
     "counts": {"ok": 1, "degraded": 1, "skipped": 5},
     "warnings": ["a pattern was dropped"],
+    "tools_listed": 9,
     "tools_list_bytes": 4_002,
     "estimated_tokens": 1_000,
     "dearest": [
@@ -34,12 +35,12 @@ _REPORT: dict[str, object] = {
 
 
 def test_totals_name_operations_tools_bytes_and_an_estimate_of_tokens() -> None:
-    """Ours: the price of a document is known before a model pays it (OAS-3)."""
+    """Ours: the price of a document is known before a model pays it; tools are those that are listed (OAS-3)."""
     assert render_totals(_REPORT) == (
         "7 operations: 1 ok, 1 degraded, 5 skipped\n"
-        "2 tools, 4,002 bytes to list, about 1,000 tokens (estimate: bytes / 4)"
+        "9 tools, 4,002 bytes to list, about 1,000 tokens (estimate: bytes / 4)"
     )
-    assert count_tools(_REPORT) == 2
+    assert count_tools(_REPORT) == 9
 
 
 def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:

@@ -6,10 +6,10 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.openapi.query_answers import Unfound
+from gateway.openapi.query_answers import Unfound, find_named
 from gateway.openapi.query_api import View
 from gateway.openapi.query_fit import LARGEST, render
-from gateway.openapi.query_tools import DEFINITIONS
+from gateway.openapi.query_tools import CALL, DEFINITIONS
 from tests.support.queries import ask, library, view_of
 from tests.support.specs import load_spec
 
@@ -57,6 +57,64 @@ def test_methods_and_tags_are_found_in_any_case(books: View) -> None:
     """Ours: a filter is about meaning, not about capitals; `total` counts what fits (OAS-5)."""
     assert names(ask("list_endpoints", books, method="delete")) == ["DELETE /books/{bookId}"]
     assert ask("list_endpoints", books, tag="BOOKS")["total"] == 2
+
+
+def _hostile() -> dict[str, Any]:
+    """A document whose operationIds are other operations' methods and paths, and whose paths are odd."""
+    answers = {"200": {"description": "ok"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Odd", "version": "1"},
+        "servers": [{"url": "https://api.example.com"}],
+        "paths": {
+            "/a": {
+                "get": {"operationId": "DELETE /a", "responses": answers},
+                "delete": {"operationId": "GET /a", "responses": answers},
+            },
+            "/a ": {"get": {"operationId": "twice", "responses": answers}},
+            "/b c": {"get": {"operationId": "twice", "responses": answers}},
+            f"/{'long' * 1000}": {"get": {"responses": answers}},
+            "/post": {"post": {"operationId": "get /a", "responses": answers}},
+        },
+    }
+
+
+def test_what_lists_show_as_an_operation_is_taken_by_the_other_tools() -> None:
+    """Ours: `operation` leads from lists and searches to the details and the call of that one endpoint, whatever
+    operationIds and paths a document has (OAS-5).
+    """
+    views = (view_of(_hostile(), source="odd"), view_of(library(), source="api"))
+    listed = cast("list[Any]", ask("list_endpoints", *views)["endpoints"])
+    found = cast("list[Any]", ask("search_endpoints", *views, query="book a")["results"])
+    takes = {name: msgspec.json.decode(DEFINITIONS[name])["inputSchema"] for name in ("get_endpoint_details", CALL)}
+
+    assert len(listed) == 11
+    assert found
+    for item in [*listed, *found]:
+        named = {"operation": item["operation"], "source": item["source"]}
+        view, endpoint = find_named([view for view in views if view.source == item["source"]], named)
+        details = ask("get_endpoint_details", *views, **named)
+        assert (view.source, endpoint.method, endpoint.path) == (item["source"], item["method"], item["path"])
+        assert (details["operation"], details["path"]) == (item["operation"], item["path"])
+        assert all(jsonschema_rs.is_valid(schema, named) for schema in takes.values())
+        assert all(jsonschema_rs.is_valid(schema, {**named, "path": item["path"]}) for schema in takes.values())
+
+
+def test_an_endpoint_is_named_in_any_of_three_ways(books: View) -> None:
+    """Ours: by `operation`, by operationId, by path and method; what contradicts itself is refused (OAS-5)."""
+    for named in (
+        {"operation": "GET /books/{bookId}"},
+        {"operation": "getBook"},
+        {"path": "/books/{bookId}", "method": "get"},
+        {"operation": "getBook", "path": "/books/{bookId}", "method": "GET"},
+    ):
+        assert find_named([books], named)[1].identity == "GET /books/{bookId}"
+        assert ask("get_endpoint_details", books, **named)["operationId"] == "getBook"
+    with pytest.raises(Unfound, match="another endpoint"):
+        find_named([books], {"operation": "removeBook", "path": "/books/{bookId}", "method": "GET"})
+    for too_little in ({}, {"path": "/books"}, {"method": "GET"}):
+        with pytest.raises(Unfound, match="`path` and `method`"):
+            find_named([books], too_little)
 
 
 def test_limits_are_real_and_pages_join(books: View) -> None:

@@ -57,6 +57,8 @@ class _Catalogs:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
+    has_new_code = False
+
     def is_current(self, shown: Registry) -> bool:
         del shown
         return self.is_known

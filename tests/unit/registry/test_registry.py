@@ -53,7 +53,7 @@ class Code:
     def __init__(self, *, completes: bool) -> None:
         self._completes = completes
 
-    def find(self, family: Family, name: str) -> CodeHandler | None:
+    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
         return CodeHandler(
             function=lambda _: "x", is_async=False, complete=(lambda _: ["x"]) if self._completes else None
         )

@@ -1,0 +1,35 @@
+"""Owners of names in all tenants, for what code registers; row-level security holds for every row that is read."""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import ARRAY, Text, bindparam, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Family, OwnedName
+
+_ARRAYS = [bindparam(name, type_=ARRAY(Text)) for name in ("slugs", "kinds", "names")]
+_FOUND = func.owners_of_names(*_ARRAYS).table_valued("tenant_id", "slug", "kind", "name", "owner")
+_OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name)
+
+
+async def find_owners(
+    db: AsyncSession, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
+) -> Sequence[OwnedName]:
+    """Which of these names the tenants of these slugs have, None: all tenants; by slug, in an unscoped transaction."""
+    given = {
+        "slugs": None if slugs is None else list(slugs),
+        "kinds": [family.value for family, _ in places],
+        "names": [name for _, name in places],
+    }
+    rows = (await db.execute(_OWNERS, given)).mappings()
+    return [
+        OwnedName(
+            tenant=TenantId(row["tenant_id"]),
+            slug=row["slug"],
+            family=Family(row["kind"]),
+            name=row["name"],
+            owner=row["owner"],
+        )
+        for row in rows
+    ]
