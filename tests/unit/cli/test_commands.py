@@ -100,6 +100,14 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
         assert "..." not in commands
 
 
+def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
+    """Ours: a value that help names is not refused afterwards (SAF-2)."""
+    shown = CliRunner().invoke(gateway, ["policy", "set", "--help"], prog_name="gateway")
+
+    assert "[allow|confirm|deny]" in shown.output
+    assert "approve" not in shown.output
+
+
 def test_a_mistyped_command_is_wrong_usage_with_a_suggestion() -> None:
     """Ours: a near miss is named."""
     shown = CliRunner().invoke(gateway, ["tennant"], prog_name="gateway")
@@ -125,7 +133,7 @@ def test_help_and_completion_import_no_command() -> None:
         ("gateway tenant re", 2, {"rename"}),
         ("gateway tenant list --js", 3, {"--json"}),
         ("gateway completion b", 2, {"bash"}),
-        ("gateway policy set --safe a", 4, {"allow", "approve"}),
+        ("gateway policy set --safe a", 4, {"allow"}),
     ],
 )
 def test_a_shell_can_complete_commands_options_and_choices(

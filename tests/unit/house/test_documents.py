@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import subprocess
 from pathlib import Path
 
 from gateway import errors
@@ -45,6 +46,15 @@ def test_the_code_map_names_every_package_and_nothing_else() -> None:
     modules = {f"gateway/{path.name}" for path in (ROOT / "gateway").glob("*.py") if path.name != "__init__.py"}
 
     assert mapped == packages | modules
+
+
+def test_the_help_of_make_is_aligned() -> None:
+    """Ours: every sentence of `make` begins in the same column, whatever its target is called."""
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    columns = {re.match(r"  make \S+ +", line) for line in shown.splitlines()}
+
+    assert None not in columns
+    assert len({found.end() for found in columns if found}) == 1
 
 
 def test_the_error_page_lists_every_error_with_its_code() -> None:
