@@ -24,20 +24,15 @@ REPLACED = ("base_url", "prefix", "expose", "include", "exclude", "output_schema
 _CHUNK = 1024 * 1024
 
 
-class TrialOptions(SelectionOptions):
-    """The options of an import that `try` has too."""
+class ImportOptions(SelectionOptions):
+    """The options of an import beside the document."""
 
     base_url: str | None
     prefix: str | None
+    expose: str | None
     output_schemas: bool | None
     credentials: tuple[str, ...]
     logins: tuple[str, ...]
-
-
-class ImportOptions(TrialOptions):
-    """The options of `add` and `update` beside the document."""
-
-    expose: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from typing import Unpack
 
 import click
 
+from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.documents import name_of, read_document
 from gateway.cli.exits import Exit
@@ -29,6 +30,7 @@ from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress
 from gateway.cli.reports import (
     count_changes,
+    count_tools,
     join_parts,
     render_changes,
     render_reasons,
@@ -192,4 +194,5 @@ def _render_import(answer: JsonObject, name: str) -> str:
         ending = f"{name} would be imported so; nothing was stored"
         return join_parts(render_report(report), render_changes(changes), ending)
     imported = f"{name} is imported: {render_totals(report)}"
-    return join_parts(imported, count_changes(changes), render_reasons(report))
+    advice = advise(report) if count_tools(report) else explain_no_tools(report)
+    return join_parts(imported, count_changes(changes), render_reasons(report), advice)

@@ -10,14 +10,18 @@ from typing import Unpack
 import click
 
 from gateway.app.serve import Running
-from gateway.cli.clients import client_lines, render_clients
+from gateway.cli.advice import advise, explain_no_tools
+from gateway.cli.clients import call_line, client_lines, render_clients
 from gateway.cli.documents import read_document, source_name
+from gateway.cli.endpoint import Endpoint
+from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
 from gateway.cli.imports import (
-    TrialOptions,
+    ImportOptions,
     base_url_option,
     credential_option,
+    expose_option,
     import_fields,
     login_option,
     output_schemas_option,
@@ -46,6 +50,8 @@ class Trial:
     key: str
     report: JsonObject
     reachable: tuple[str, ...]
+    call: str
+    """A ready line that calls a tool; empty where there is none to call without thinking."""
 
 
 @click.command("try")
@@ -54,20 +60,21 @@ class Trial:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
 @base_url_option
 @prefix_option
+@expose_option
 @selection_options
 @output_schemas_option
 @credential_option
 @login_option
 @json_option
-def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[TrialOptions]) -> None:
+def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
-    Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
-    line for each known client.
+    Starts a gateway with servers of its own, imports the document, and prints its report, its price, one ready
+    line for each known client and one for a first call. A document without a tool ends the command.
     """
     as_json = wants_json()
     document = read_document(spec)
-    fields = import_fields({**options, "expose": None})
+    fields = import_fields(options)
     reachable = find_loopback(document, base_url=options["base_url"])
     with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
         settings = local_settings(port=port, folder=folder, reachable=reachable)
@@ -81,16 +88,14 @@ def try_document(spec: str, port: int, data_dir: Path | None, **options: Unpack[
                 answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
                 key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
             progress.finish()
-            _announce(
-                Trial(
-                    name=name,
-                    url=mcp_url(running.url, _TENANT),
-                    key=key,
-                    report=as_object(answer.get("report")),
-                    reachable=reachable,
-                ),
-                as_json=as_json,
-            )
+            report, url = as_object(answer.get("report")), mcp_url(running.url, _TENANT)
+            if not count_tools(report):
+                show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
+                raise Failure(explain_no_tools(report))
+            with Endpoint(url, key) as endpoint:
+                call = call_line(url, key, endpoint.tools())
+            trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call)
+            show(_facts(trial), lambda: _render(trial), as_json=as_json)
 
         host(settings, prepare)
 
@@ -104,8 +109,8 @@ def _folder(given: Path | None) -> Generator[Path]:
         yield Path(folder)
 
 
-def _announce(trial: Trial, *, as_json: bool) -> None:
-    facts: JsonObject = {
+def _facts(trial: Trial) -> JsonObject:
+    return {
         "url": trial.url,
         "key": trial.key,
         "tools": count_tools(trial.report),
@@ -113,19 +118,22 @@ def _announce(trial: Trial, *, as_json: bool) -> None:
         "tools_list_tokens_estimate": number_at(trial.report, "estimated_tokens"),
         "reachable": list(trial.reachable),
         "clients": dict(client_lines(trial.name, trial.url, trial.key)),
+        "call": trial.call or None,
         "report": trial.report,
     }
-    show(facts, lambda: _render(trial), as_json=as_json)
 
 
 def _render(trial: Trial) -> str:
     allowed = ", ".join(trial.reachable)
     note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
     return join_parts(
-        render_totals(trial.report),
-        render_prices(trial.report),
-        render_reasons(trial.report),
+        _render_report(trial.report),
+        advise(trial.report),
         note if trial.reachable else "",
-        render_clients(trial.name, trial.url, trial.key),
+        render_clients(trial.name, trial.url, trial.key, call=trial.call),
         "Ctrl-C ends it.",
     )
+
+
+def _render_report(report: JsonObject) -> str:
+    return join_parts(render_totals(report), render_prices(report), render_reasons(report))
