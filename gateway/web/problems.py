@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from gateway import errors
 from gateway.errors import Fault, GatewayError, NameTaken
+from gateway.web.error_page import PATH
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +90,7 @@ def problem_bytes(
 ) -> bytes:
     """The document itself, for whoever answers without Starlette."""
     document = {
-        "type": f"/docs/errors#{code}",
+        "type": f"{PATH}#{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,

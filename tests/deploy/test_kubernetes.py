@@ -265,7 +265,7 @@ def test_the_admin_port_is_opened_to_monitoring_alone(overlay: str) -> None:
         "http": [{"kubernetes.io/metadata.name": "ingress-nginx"}],
         "admin": [{"kubernetes.io/metadata.name": "monitoring"}],
     }
-    assert paths == ["/t/", "/.well-known/", "/readyz"]
+    assert paths == ["/t/", "/.well-known/", "/docs/errors", "/readyz"]
     settings = _one(manifests, "ConfigMap")["data"]
     assert settings["GATEWAY_ADMIN_HOST"] == "0.0.0.0"
 

@@ -65,6 +65,22 @@ def test_the_error_page_lists_every_error_with_its_code() -> None:
     assert {code: name for name, kind in _error_classes().items() for code in [kind.code]} == listed
 
 
+def test_the_page_that_is_served_has_a_row_for_every_code() -> None:
+    """Ours: the `type` of any problem leads to the row of its code (RFC 9457)."""
+    page = (ROOT / "gateway" / "web" / "errors.html").read_text()
+    sources = [
+        path.read_text()
+        for folder in ("web", "admin", "protocol")
+        for path in (ROOT / "gateway" / folder).glob("**/*.py")
+    ]
+    written = {code for source in sources for code in re.findall(r'"(http\.[a-z_]+)"', source)}
+    events = {"http.disconnect", "http.request", "http.response.body", "http.response.start"}
+    codes = {kind.code for kind in _error_classes().values()} | (written - events)
+
+    assert {"http.host_refused", "not_found"} <= codes
+    assert {code for code in codes if f'<tr id="{code}">' not in page} == set()
+
+
 def test_the_tree_in_the_error_module_draws_every_error() -> None:
     """Ours: the drawing at the top of errors.py is the tree below it."""
     drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__ or "")) | {"GatewayError"}
