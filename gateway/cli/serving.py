@@ -9,6 +9,7 @@ import click
 from gateway.app.serve import Running
 from gateway.cli.failures import failure_of
 from gateway.cli.hosting import host, read_settings
+from gateway.cli.logged import LoggedCommand, logs_json, show_line
 from gateway.cli.options import json_option, wants_json
 from gateway.cli.places import OPERATOR_KEY_FILE
 from gateway.cli.printing import show
@@ -18,7 +19,7 @@ from gateway.errors import GatewayError
 from gateway.settings import Settings
 
 
-@click.command("serve")
+@click.command("serve", cls=LoggedCommand)
 @click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
@@ -27,6 +28,7 @@ def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) 
     """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
 
     Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    With GATEWAY_LOG_FORMAT=json, standard output and standard error hold one JSON object a line and nothing else.
     """
     given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
     settings = read_settings(**{name: value for name, value in given.items() if value is not None})
@@ -34,7 +36,7 @@ def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) 
     host(settings, lambda running: _announce(running, as_json=as_json))
 
 
-@click.command("migrate")
+@click.command("migrate", cls=LoggedCommand)
 @json_option
 def migrate_database() -> None:
     """Bring the database to this version; safe while others do the same."""
@@ -44,7 +46,7 @@ def migrate_database() -> None:
     except GatewayError as error:
         raise failure_of(error) from None
     text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
-    show({"applied": applied}, lambda: text, as_json=wants_json())
+    _tell({"applied": applied}, text, as_json=wants_json())
 
 
 async def _migrate(settings: Settings) -> list[str]:
@@ -71,7 +73,15 @@ def _announce(running: Running, *, as_json: bool) -> None:
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", tell_operator_key(running)),
     ]
-    show(facts, lambda: render_pairs(pairs), as_json=as_json)
+    _tell(facts, render_pairs(pairs), as_json=as_json)
+
+
+def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+    """Print the facts as one line where logs are JSON, else as `--json` says."""
+    if logs_json():
+        show_line(facts)
+    else:
+        show(facts, lambda: text, as_json=as_json)
 
 
 def _tell_admin_url(running: Running) -> str:

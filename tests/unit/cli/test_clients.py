@@ -102,7 +102,8 @@ def test_required_arguments_have_values_of_the_document() -> None:
 
 def test_no_call_is_offered_where_none_is_safe_and_clear() -> None:
     """Ours: what changes something, and what needs an object that nobody knows, is not offered (SAF-1)."""
-    tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), {"name": "bare"}]
+    bare: JsonObject = {"name": "bare"}
+    tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), bare]
 
     assert call_line(_URL, _KEY, tools) == ""
     assert "a safe call" not in render_clients("shop", _URL, _KEY)

@@ -49,9 +49,14 @@ def test_shortened_text_fits_and_says_that_it_is_cut() -> None:
 
 def test_shortening_measures_each_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a list of tools takes time in proportion to its descriptions, however long they are."""
-    measured = list[str]()
+    measured: list[str] = []
     measure = unicodedata.east_asian_width
-    monkeypatch.setattr("unicodedata.east_asian_width", lambda sign: measured.append(sign) or measure(sign))
+
+    def counted(sign: str) -> str:
+        measured.append(sign)
+        return measure(sign)
+
+    monkeypatch.setattr("unicodedata.east_asian_width", counted)
 
     assert shorten("word " * 800, 60).endswith("word…")
     assert len(measured) <= 4_000
