@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway import errors
+from gateway.domain import refusals
 from gateway.errors import Fault, GatewayError, NameTaken
 from gateway.web.error_page import PATH
 
@@ -33,6 +34,7 @@ _STATUSES: Mapping[type[GatewayError], int] = {
     errors.TemplateInvalid: 422,
     errors.ReferenceMissing: 422,
     errors.NotYetSupported: 422,
+    refusals.IdempotencyKeyReused: 422,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,

@@ -45,7 +45,7 @@ def test_operations_without_a_server_beside_others_are_advised_on() -> None:
 
 
 def test_a_dear_list_is_advised_on_with_options_that_try_has() -> None:
-    """Ours: the largest parts are named, each as the option that takes it alone (OAS-9)."""
+    """Ours: the largest parts are named, each as the option that takes it alone (OAS-3)."""
     paths = [("get", f"/api/v1/repos/{n}", f"r{n}", "") for n in range(7)]
     paths += [("post", f"/api/v1/orgs/{n}", f"o{n}", "") for n in range(4)]
     paths += [("get", "/api/v1/'; rm -rf ~ #/x", "bad", "")]
@@ -63,7 +63,7 @@ def test_a_dear_list_is_advised_on_with_options_that_try_has() -> None:
 
 
 def test_one_path_alone_is_dear_without_parts() -> None:
-    """Ours: advice never fails on what a document is like (OAS-9)."""
+    """Ours: advice never fails on what a document is like (OAS-3)."""
     for paths in (
         [("get", "/a", "a", "")],
         [("get", "/a/b", "a", ""), ("get", "/a/b", "b", "")],

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from gateway import errors
+from gateway.domain import refusals
 from tests import promises
 from tests.ceilings import complaints
 
@@ -15,7 +16,8 @@ ROOT = Path(__file__).parents[3]
 def _error_classes() -> dict[str, type[errors.GatewayError]]:
     return {
         kind.__name__: kind
-        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        for module in (errors, refusals)
+        for _, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, errors.GatewayError)
     }
 
@@ -83,7 +85,8 @@ def test_the_page_that_is_served_has_a_row_for_every_code() -> None:
 
 def test_the_tree_in_the_error_module_draws_every_error() -> None:
     """Ours: the drawing at the top of errors.py is the tree below it."""
-    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__ or "")) | {"GatewayError"}
+    drawings = f"{errors.__doc__}{refusals.__doc__}"
+    drawn = set(re.findall(r"[├└]── (\w+)", drawings)) | {"GatewayError"}
 
     assert drawn == set(_error_classes())
 
