@@ -30,7 +30,7 @@ Every refusal is a problem document (RFC 9457); a method that a path does not ha
 slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
 one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required.
-`Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once, and its answer is sent again."""
+`Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
 _OWN: Json = {
     "operationId": "get_openapi",
     "summary": "This document; no credential is needed.",

@@ -90,11 +90,11 @@ def count_changes(changes: JsonObject) -> str:
 def render_changes(changes: JsonObject) -> str:
     """Each tool that an update adds, removes, renames or changes on a line, and how many they are."""
     rows = [
-        (word, text_at(change, "method"), text_at(change, "path"), text_at(change, "tool"), text_at(change, "was"))
+        [word, *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls"))]
         for word in _CHANGES
         for change in as_objects(changes.get(word))
     ]
-    table = render_table(("change", "method", "path", "tool", "was"), rows) if rows else ""
+    table = render_table(("change", "method", "path", "tool", "was", "calls in 7 days"), rows) if rows else ""
     return join_parts(table, count_changes(changes))
 
 

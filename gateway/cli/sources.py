@@ -42,6 +42,7 @@ from gateway.cli.tables import render_pairs, render_table
 
 _NOUN = "sources"
 
+removals_option = click.option("--yes", "-y", is_flag=True, help="Remove tools that are no longer there.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
 
 
@@ -114,18 +115,24 @@ def add_source(
 @selection_options
 @output_schemas_option
 @dry_run_option
+@removals_option
 @at_tenant
 def update_source(
     desk: Desk,
     name: str,
     spec: str | None,
+    *,
     entry: str | None,
     dry_run: bool,
+    yes: bool,
     **options: Unpack[ImportOptions],
 ) -> None:
-    """Change a source: another document in SPEC, other options, other credentials."""
+    """Change a source: another document in SPEC, other options, other credentials.
+
+    An update that would remove tools is refused without --yes, and says how often they were called.
+    """
     fields = import_fields(options)
-    wanted = fields | ({"dry_run": True} if dry_run else {})
+    wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     path = desk.tenant_path(_NOUN, name)
     if spec is not None:
         answer = _replace(desk, path, (spec, entry), wanted)

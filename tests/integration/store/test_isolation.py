@@ -89,6 +89,7 @@ _CALLS: Mapping[str, _Call] = {
     "aliases.leading": lambda t, db, v: aliases.leading(t, db, [f"{_VICTIM}_old"]),
     "audit.append_change": lambda t, db, v: append_change(t, db),
     "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
+    "audit.count_calls": lambda t, db, v: audit.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
     "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
     "audit_heads.unsigned": lambda t, db, v: audit_heads.unsigned(t, db, signer="mine"),
     "audit_heads.unsigned_of": lambda t, db, v: audit_heads.unsigned_of(t, db, ["catalog"]),
