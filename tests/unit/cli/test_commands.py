@@ -61,8 +61,8 @@ def test_every_noun_has_its_verbs() -> None:
         "resource": sorted([*_OF_PRIMITIVES, "touch", "watch"]),
         "resource-template": _OF_PRIMITIVES,
         "prompt": _OF_PRIMITIVES,
-        "profile": ["create", "delete", "list", "show", "update"],
-        "credential": ["create", "delete", "list", "show", "update"],
+        "profile": ["create", "delete", "list", "set", "show", "update"],
+        "credential": ["create", "delete", "list", "set", "show", "update"],
         "webhook": ["create", "delete", "list", "rotate", "show", "test"],
         "watch": ["create", "delete", "list", "show", "update"],
         "policy": ["set", "show"],
@@ -98,6 +98,19 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
         commands = shown.output.partition("Commands:")[2]
         assert commands.count("\n") >= 2
         assert "..." not in commands
+
+
+@pytest.mark.parametrize("group", ["profile", "credential"])
+@pytest.mark.parametrize("verb", ["create", "update", "set"])
+def test_help_has_an_example_whose_options_exist(group: str, verb: str) -> None:
+    """Ours: an example of help can be typed as it stands."""
+    command = _GROUPS[group].commands[verb]
+    example = (command.help or "").partition("Example:")[2]
+    words = [word for word in example.split() if word.startswith("--")]
+
+    assert example.split()[:3] == ["gateway", group, verb]
+    assert len(words) >= 3
+    assert set(words) <= {option for parameter in command.params for option in parameter.opts}
 
 
 def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
