@@ -61,9 +61,14 @@ def test_the_doctor_is_content_with_the_room_that_replicas_have(
 ) -> None:
     """Ours: `gateway doctor` finds no fault in the file that we ship (SRV-6)."""
     for name in REPLICAS:
-        [found] = [re.fullmatch(r"/tmp:size=(\d+)m,.*", place) for place in compose["services"][name]["tmpfs"]]
-        assert found is not None
-        monkeypatch.setattr("shutil.disk_usage", lambda _, free=int(found[1]) << 20: SimpleNamespace(free=free))
+        [size] = [re.fullmatch(r"/tmp:size=(\d+)m,.*", place) for place in compose["services"][name]["tmpfs"]]
+        assert size is not None
+        free = int(size[1]) << 20
+
+        def usage(_: Path, free: int = free) -> SimpleNamespace:
+            return SimpleNamespace(free=free)
+
+        monkeypatch.setattr("shutil.disk_usage", usage)
         assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 
 

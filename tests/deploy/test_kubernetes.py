@@ -77,8 +77,11 @@ def test_the_doctor_is_content_with_the_room_that_pods_have(overlay: str, monkey
     """Ours: `gateway doctor` finds no fault in the manifests that we ship (SRV-6)."""
     volumes = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["volumes"]
     [size] = [volume["emptyDir"]["sizeLimit"] for volume in volumes if volume["name"] == "tmp"]
-    free = int(size.removesuffix("Mi")) << 20
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=int(size.removesuffix("Mi")) << 20)
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
 
     assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 

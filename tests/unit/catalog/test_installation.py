@@ -126,8 +126,11 @@ def test_configured_servers_need_no_room_in_the_data_folder(
     free: int, status: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a replica in a container with a small tmpfs is sound; the data is at the configured servers (SRV-6)."""
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
 
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
     found = judge_disk(tmp_path, is_embedded=False)
 
     assert found.status is status
