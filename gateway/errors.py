@@ -52,7 +52,7 @@
     └── SecretUnreadable             a stored secret that no configured key opens
 
 Messages are for people and carry no secret and no other tenant's names. `code` is stable; `docs/errors.md`
-explains each.
+explains each. Refusals of one kind of request are in `gateway.domain.refusals`.
 """
 
 from collections.abc import Sequence

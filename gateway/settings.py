@@ -106,7 +106,9 @@ class Settings(BaseSettings):
         "info", description="Least severe line that is logged."
     )
     log_format: Literal["auto", "json", "console"] = Field(
-        "auto", description="JSON lines, or readable ones; auto reads the terminal."
+        "auto",
+        description="JSON lines, or readable ones; auto reads the terminal. With json, `serve` and `migrate` write"
+        " nothing else, on either stream.",
     )
 
     @field_validator(

@@ -2332,6 +2332,8 @@ ADMIN_LISTENER = "tests/behaviour/serving/test_admin_listener.py"
 FAILURES = "tests/unit/identity/test_failures.py"
 TOKEN_BUCKETS = "tests/unit/identity/test_token_buckets.py"
 KEY_SCOPES = "tests/attacks/test_key_scopes.py"
+IDEMPOTENCY = "tests/integration/catalog/test_idempotency.py"
+IDEMPOTENCY_SERVED = "tests/behaviour/admin/test_idempotency.py"
 
 ADMIN_DOOR = (
     Guard(
@@ -2533,6 +2535,54 @@ ADMIN_DOOR = (
         "if reserved := sorted(scopes & _OPERATORS):",
         "if reserved := sorted(scopes - scopes):",
         (f"{KEY_SCOPES}::test_a_key_grants_no_scope_that_it_lacks",),
+    ),
+    Guard(
+        "idempotency-of-the-principal",
+        "a kept answer, which may hold a new key's text, is repeated for the principal that sent the request alone",
+        "gateway/catalog/idempotency.py",
+        "_digest([request.caller.name.encode(), request.key.encode()])",
+        "_digest([request.key.encode()])",
+        (f"{IDEMPOTENCY_SERVED}::test_a_new_keys_text_is_repeated_for_its_author_alone",),
+    ),
+    Guard(
+        "idempotency-of-the-request",
+        "an Idempotency-Key repeats no answer to another request",
+        "gateway/catalog/idempotency.py",
+        "if seen != _digest(request.parts):",
+        "if False:",
+        (f"{IDEMPOTENCY_SERVED}::test_a_key_belongs_to_one_request",),
+    ),
+    Guard(
+        "idempotency-fenced",
+        "an attempt whose lease was taken over commits nothing",
+        "gateway/catalog/catalog.py",
+        "if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):",
+        "if False:",
+        (f"{IDEMPOTENCY}::test_a_request_whose_replica_died_runs_again_and_the_slow_one_changes_nothing",),
+    ),
+    Guard(
+        "idempotency-sealed",
+        "digests of bodies, which may hold passwords, rest sealed",
+        "gateway/catalog/idempotency.py",
+        "request=catalog.sealer.seal(tenant, wrapped, fingerprint, KIND, attempt.record, _REQUEST),",
+        "request=fingerprint,",
+        (f"{IDEMPOTENCY}::test_nothing_at_rest_can_be_read_or_guessed",),
+    ),
+    Guard(
+        "idempotency-capped",
+        "the records of a tenant's keys are bounded",
+        "gateway/catalog/idempotency.py",
+        "if count >= MOST:",
+        "if False:",
+        (f"{IDEMPOTENCY}::test_records_are_bounded_and_the_operator_has_room_of_its_own",),
+    ),
+    Guard(
+        "idempotency-bytes-capped",
+        "the answers that are kept of a tenant have bounded bytes",
+        "gateway/catalog/idempotency.py",
+        "if packed is not None and (len(packed) > LARGEST or taken + len(packed) > MOST_BYTES):",
+        "if False:",
+        (f"{IDEMPOTENCY}::test_an_answer_too_large_to_keep_is_not_done_twice",),
     ),
     Guard(
         "keys-capped",

@@ -122,12 +122,15 @@ class ChangeShown(Shown):
     path: str
     tool: str
     was: Annotated[str | None, Field(description="The name its tool had, where that was another one.")]
+    recent_calls: Annotated[
+        int | None, Field(description="Calls of a removed tool in the last seven days; null for other changes.")
+    ]
 
     @classmethod
     def of(cls, change: OperationChange) -> Self:
         """The change as it is shown."""
         method, _, path = change.identity.partition(" ")
-        return cls(method=method, path=path, tool=change.tool, was=change.was)
+        return cls(method=method, path=path, tool=change.tool, was=change.was, recent_calls=change.recent_calls)
 
 
 class ChangesShown(Shown):

@@ -13,6 +13,7 @@ from gateway.admin.answers_sources import ImportTried, SourceChanged
 from gateway.admin.endpoints import Route
 from gateway.admin.examples import example_of
 from gateway.admin.glossary import meaning_of
+from gateway.admin.idempotency import takes_key
 from gateway.admin.schemas import NoBody
 
 Json = dict[str, object]
@@ -28,7 +29,8 @@ _ABOUT = """Tenants, keys, sources, tools, policy and audit.
 Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
 slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
-one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required."""
+one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required.
+`Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
 _OWN: Json = {
     "operationId": "get_openapi",
     "summary": "This document; no credential is needed.",
@@ -49,6 +51,13 @@ _IF_MATCH: Json = {
     "in": "header",
     "description": "Change the object only if it still has this version.",
     "schema": {"type": "string"},
+}
+_IDEMPOTENCY_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Do the request once: for 24 hours the same request of the same credential under this key gets the"
+    " same answer, with `Idempotency-Replayed: true`. Another request under it is 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _TAGS: Mapping[str, str] = {
     "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
@@ -115,6 +124,7 @@ def statuses_of(route: Route) -> frozenset[int]:
         {413} if has_body or route.method == "POST" else (),
         {415} if has_body else (),
         {412} if _is_conditional(route) else (),
+        {409, 422} if takes_key(route.method, route.path) else (),
     )
 
 
@@ -189,6 +199,8 @@ def _query_parameters(route: Route, schemas: Mapping[str, Json]) -> Iterable[Jso
 def _header_parameters(route: Route) -> Iterable[Json]:
     if _is_conditional(route):
         yield _IF_MATCH
+    if takes_key(route.method, route.path):
+        yield _IDEMPOTENCY_KEY
 
 
 def _is_conditional(route: Route) -> bool:

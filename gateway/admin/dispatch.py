@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
+from functools import partial
 from types import MappingProxyType
 
 import anyio.to_thread
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route
+from gateway.admin.idempotency import answer_once, read_key, takes_key
 from gateway.admin.limits import AdminLimits
 from gateway.admin.preconditions import read_expected, write_tag
 from gateway.admin.schemas import NoBody
@@ -87,8 +89,14 @@ class Path:
                 body=body,
                 expected=read_expected(request.headers.get("if-match")),
             )
+            key = read_key(request) if takes_key(route.method, route.path) else None
             async with self._limits.working(route.work, caller):
-                return _write(request, await route.run(self._admin, received))
+                if key is None:
+                    return await self._run(request, route, received)
+                return await answer_once(self._admin, route, received, key, partial(self._run, request, route))
+
+    async def _run(self, request: Request, route: Route, received: Received) -> Response:
+        return _write(request, await route.run(self._admin, received))
 
     async def _authorise(self, caller: Caller, route: Route, path: Mapping[str, str]) -> TenantId:
         """The tenant of the path, once it is clear that the caller may ask this of it."""

@@ -275,6 +275,10 @@ class SourceOptions(Sent):
     ] = False
     credentials: Annotated[Credentials | None, Field()] = None
     dry_run: Annotated[bool, Field(description="Report, and store nothing.")] = False
+    allow_removals: Annotated[
+        bool,
+        Field(description="Let an update remove tools that are there; without it such an update is refused (409)."),
+    ] = False
 
 
 def _origins(sent: SourceOptions) -> int:

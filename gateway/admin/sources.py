@@ -109,6 +109,7 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         output_schemas=body.output_schemas if "output_schemas" in fields else draft.output_schemas,
         credentials=None if body.credentials is None else _credentials(body.credentials),
         dry_run=body.dry_run,
+        allow_removals=body.allow_removals,
     )
 
 

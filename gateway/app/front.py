@@ -26,6 +26,7 @@ from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.web.doorway import Doorway
 from gateway.web.edge import Edge, Surroundings
+from gateway.web.error_page import error_page_route
 from gateway.web.health import health_routes
 from gateway.web.hosts import default_hosts
 from gateway.web.metrics import MonitoringKeys, metrics_routes
@@ -58,10 +59,11 @@ def build_admin(catalog: Catalog, inside: Inside, facts: Installation, limits: A
 
 
 def build_probes(doors: Doors, inside: Inside, readiness: Readiness, settings: Settings) -> list[BaseRoute]:
-    """`/healthz` and `/readyz`, for every listener."""
+    """`/healthz`, `/readyz` and the page of errors, for every listener."""
     checks = (("database", doors.store.check), ("redis", doors.bus.check))
     readers = MonitoringKeys(inside.credentials, key=_metrics_key(settings))
-    return [*health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)]
+    probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
+    return [*probes, error_page_route()]
 
 
 def build_metrics(metrics: Metrics, inside: Inside, settings: Settings) -> list[BaseRoute]:

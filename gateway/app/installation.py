@@ -15,6 +15,7 @@ def describe_installation(
         database_url=database_url,
         redis_url=redis_url,
         data_dir=settings.data_dir,
+        is_embedded=settings.database_url is None,
         egress_allow=settings.egress_allow,
         secret_key_lengths=[len(key) for key in keys.secret_keys],
         secret_keys_are_ours=not settings.secret_keys,

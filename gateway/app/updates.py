@@ -1,9 +1,11 @@
 """How the gateway hears that a resource changed, beside the admin API: webhooks that come in, URLs it looks at."""
 
+from functools import partial
+
 from gateway.app.doors import Doors
 from gateway.app.inside import Inside
 from gateway.bus.backing import Backing
-from gateway.catalog import watches
+from gateway.catalog import idempotency, watches
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.webhooks import Once
 from gateway.domain.identifiers import TenantId
@@ -24,4 +26,5 @@ def build_hooks(catalog: Catalog, inside: Inside, backing: Backing) -> Hooks:
 def build_rounds(doors: Doors, catalog: Catalog, inside: Inside) -> Rounds:
     """The work that nobody asks for."""
     watching = Watching(catalog=catalog, named=inside.secrets.named)
-    return Rounds(doors.store, {watches.KIND: watching.perform})
+    forgetting = partial(idempotency.clean_up, catalog)
+    return Rounds(doors.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})

@@ -16,11 +16,12 @@ from gateway.catalog.workers import Workers
 from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.fair_share import FairShare
+from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Limits
 from gateway.domain.principals import Caller
-from gateway.errors import RedisUnavailable
-from gateway.store import audit, tenants
+from gateway.errors import Conflict, RedisUnavailable
+from gateway.store import audit, idempotency, tenants
 from gateway.store.audit_outside import OutsideHeads
 from gateway.store.engine import Db, Store
 from gateway.store.sealing import Sealer
@@ -38,6 +39,8 @@ class Author:
 
     caller: Caller
     correlation_id: str
+    attempt: Attempt | None = None
+    """Of a request with an `Idempotency-Key`: its changes commit only while the record is this attempt's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,13 @@ async def change(tenant: TenantId, catalog: Catalog, entry: Change, *, by: Autho
 
 
 async def record(tenant: TenantId, catalog: Catalog, entry: Change, *, db: Db, by: Author, revision: int) -> None:
-    """Append the audit entry of a change to the transaction that makes it."""
+    """Append the audit entry of a change to the transaction that makes it.
+
+    Raises:
+        Conflict: another attempt at the same request has taken over; nothing is committed.
+    """
+    if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):
+        raise Conflict("the request took too long and was begun again elsewhere; this attempt changed nothing")
     await audit.append_change(
         tenant,
         db,

@@ -60,7 +60,7 @@ class Doctor:
             *judge_keys(installation),
             judge_egress(installation.egress_allow, await self._count_tenants(facts)),
             judge_clock(facts, known),
-            judge_disk(installation.data_dir),
+            judge_disk(installation.data_dir, is_embedded=installation.is_embedded),
             judge_versions(facts, known),
             judge_policy(),
         ]

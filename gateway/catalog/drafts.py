@@ -42,6 +42,8 @@ class SourceDraft:
     credentials: Mapping[str, Credential] | None = None
     """None keeps what is stored."""
     dry_run: bool = False
+    allow_removals: bool = False
+    """Remove tools that are there, where an update leads to that."""
 
     @property
     def origin(self) -> Origin:

@@ -28,6 +28,7 @@ from gateway.catalog.drafts import (
 )
 from gateway.catalog.names import refuse_taken
 from gateway.catalog.reapplying import known_names, leave_aliases, reapply, wanted_names
+from gateway.catalog.removals import refuse_removals, with_recent_calls
 from gateway.catalog.reports import encode_report, judge_policy
 from gateway.catalog.sources import find_source
 from gateway.catalog.versions import Expected, check_version
@@ -96,6 +97,7 @@ async def update_source(
         NotFound: the tenant has no such source.
         PreconditionFailed: it is another version than expected.
         Conflict: it was changed at the same time; nothing was stored.
+        RemovalsRefused: tools would be removed, and `allow_removals` is not set; nothing was stored.
         InvalidDocument, InvalidBody, NameTaken, LimitExceeded, UpstreamError: as for an import.
     """
     async with catalog.store.transaction(tenant) as db:
@@ -118,7 +120,8 @@ async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, se
             before = await _tools(tenant, db, seen)
             ready = await reapply(tenant, db, ready)
             report = await _check(tenant, catalog, db, ready, own=seen)
-        return Imported(source=None, report=report, changes=await _compare(before, ready))
+            changes = await _compare(tenant, db, before, ready)
+        return Imported(source=None, report=report, changes=changes)
     entry = Change(action="source.update", target=seen.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, seen.id)
@@ -129,13 +132,16 @@ async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, se
         if ready.draft.credentials is None:
             check_destinations(current, stored_origins(before, current.id), ready.compilation)
         report = await _check(tenant, catalog, db, ready, own=current)
+        changes = await _compare(tenant, db, before, ready)
+        if not ready.draft.allow_removals:
+            refuse_removals(changes.removed)
         source = succeed_source(current, ready)
         await operations.remove_all(tenant, db, source.id)
         await sources.save(source, db)
         await _store(tenant, catalog, ready, source, report, db=db)
         await leave_aliases(tenant, db, source, before=before, after=ready)
         source = await find_source(tenant, db, source.id)
-    return Imported(source=source, report=report, changes=await _compare(before, ready))
+    return Imported(source=source, report=report, changes=changes)
 
 
 async def _tools(tenant: TenantId, db: Db, source: Source) -> Sequence[Tool]:
@@ -143,8 +149,9 @@ async def _tools(tenant: TenantId, db: Db, source: Source) -> Sequence[Tool]:
     return [loaded.tool for loaded in await operations.load(tenant, db) if loaded.tool.source == source.id]
 
 
-async def _compare(before: Sequence[Tool], ready: PreparedImport) -> ImportChanges:
-    return await anyio.to_thread.run_sync(compare, before, ready.operations)
+async def _compare(tenant: TenantId, db: Db, before: Sequence[Tool], ready: PreparedImport) -> ImportChanges:
+    changes = await anyio.to_thread.run_sync(compare, before, ready.operations)
+    return await with_recent_calls(tenant, db, changes)
 
 
 async def _compile(

@@ -16,8 +16,10 @@ from gateway.store.sealing import Sealer
 from gateway.upstream.addresses import is_public, read_address
 
 _MIB = 1 << 20
-_LITTLE_SPACE = 1024 * _MIB
-_NO_SPACE = 128 * _MIB
+_LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
+"""Free bytes below which embedded servers are short of room, and out of it."""
+_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
+"""The same with configured servers, where the data folder holds at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32
@@ -31,6 +33,8 @@ class Installation:
     database_url: str = field(repr=False)
     redis_url: str = field(repr=False)
     data_dir: Path
+    is_embedded: bool = False
+    """PostgreSQL and Redis keep their data in the data folder."""
     egress_allow: Sequence[str] = ()
     secret_key_lengths: Sequence[int] = ()
     secret_keys_are_ours: bool = False
@@ -99,14 +103,16 @@ def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Fin
     return Finding(check="clock", status=status, detail=f"against this machine: {said}", mend=mend)
 
 
-def judge_disk(folder: Path) -> Finding:
-    """How much room is left where the data folder is."""
+def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
+    """Free bytes of the data folder's file system, judged by what the gateway keeps there."""
+    little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
     place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(place).free
     said = f"{free // _MIB:,} MiB are free where the data folder is"
-    if free >= _LITTLE_SPACE:
+    said += "" if is_embedded else ", which holds no data of the configured servers"
+    if free >= little:
         return _fine("disk", said)
-    status = Verdict.FAILED if free < _NO_SPACE else Verdict.WARNING
+    status = Verdict.FAILED if free < none else Verdict.WARNING
     return Finding(check="disk", status=status, detail=said, mend="make room, or move GATEWAY_DATA_DIR")
 
 

@@ -9,11 +9,9 @@ from gateway.catalog.origins import read_origins
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.ceilings import BoundedPolicy
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Decision, Policy, Safety
+from gateway.domain.policy import WORKING, Policy, Safety
 from gateway.errors import Fault, NotYetSupported
 from gateway.store import ceilings, policies
-
-_WORKING = frozenset({Decision.ALLOW, Decision.CONFIRM, Decision.DENY})
 
 
 async def get_policy(tenant: TenantId, catalog: Catalog) -> BoundedPolicy:
@@ -68,9 +66,9 @@ def _tidy(policy: Policy) -> Policy:
 
 def _check_decisions(policy: Policy) -> None:
     faults = [
-        Fault(pointer=f"/{level}", reason=f"{decision} does not exist yet; allowed: allow, confirm, deny")
+        Fault(pointer=f"/{level}", reason=f"{decision} does not exist yet; allowed: {', '.join(WORKING)}")
         for level in Safety
-        if (decision := policy.decision_for(level)) not in _WORKING
+        if (decision := policy.decision_for(level)) not in WORKING
     ]
     if faults:
         raise NotYetSupported(f"policy: {faults[0].reason}", faults=faults)

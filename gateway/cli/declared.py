@@ -11,15 +11,44 @@ from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, text_at
 
 
-def create_all(desk: Desk, noun: str, file: str) -> None:
-    """Create what FILE declares, and say so."""
+def create_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
+    """Create what is declared, and say so."""
     path = desk.tenant_path(noun)
-    _tell(desk, "created", send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body)))
+    _tell(desk, "created", send_all(declarations, lambda body: desk.admin.send("POST", path, body)))
 
 
-def replace_all(desk: Desk, noun: str, file: str) -> None:
-    """Give what FILE declares to the items of the same name, and say so."""
-    _tell(desk, "updated", send_all(read_declarations(file), lambda body: _replace(desk, noun, body)))
+def replace_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
+    """Give what is declared to the items of the same name, and say so."""
+    _tell(desk, "updated", send_all(declarations, lambda body: _replace(desk, noun, body)))
+
+
+def set_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
+    """Create what is declared, or give it to the item of the same name where there is one, and say so."""
+
+    def put(body: JsonObject) -> JsonObject:
+        try:
+            return _replace(desk, noun, body)
+        except Failure as failure:
+            if failure.exit_code is not Exit.NOT_FOUND:
+                raise
+        return desk.admin.send("POST", desk.tenant_path(noun), body)
+
+    _tell(desk, "set", send_all(declarations, put))
+
+
+def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
+    """What FILE declares, or the one item that the options describe.
+
+    Raises:
+        Failure: both are given, or neither, or the options have no name.
+    """
+    if file is not None and fields:
+        raise Failure("give FILE or options, not both", Exit.USAGE)
+    if file is not None:
+        return read_declarations(file)
+    if not fields.get("name"):
+        raise Failure("give FILE, or --name with the other options; --help has an example", Exit.USAGE)
+    return [Declaration(place="the options", content=fields)]
 
 
 def delete_one(desk: Desk, noun: str, name: str, *, is_sure: bool) -> None:

@@ -51,6 +51,15 @@ def failure_of(error: GatewayError) -> Failure:
     return Failure(error.message, code, faults=error.faults)
 
 
+def failure_from_any(error: Exception) -> Failure:
+    """The failure that ends a command, whatever was raised."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, click.ClickException):
+        return Failure(error.format_message(), Exit.USAGE)
+    return Failure(str(error) if isinstance(error, OSError) else f"unexpected {type(error).__name__}: {error}")
+
+
 def first_leaf(error: BaseException) -> BaseException:
     """What really went wrong, out of the groups that task groups wrap around it; ours before others'."""
     leaves = _leaves(error)

@@ -86,7 +86,7 @@ def _parse_secret(option: str, text: str) -> tuple[str, str]:
     scheme, equals, value = text.partition("=")
     if not equals or not scheme or not value:
         raise Failure(f"{option} is written SCHEME=VALUE", Exit.USAGE)  # what was given is not repeated: it is secret
-    return scheme, _read_secret(f"{option} {scheme}", value)
+    return scheme, read_secret(f"{option} {scheme}", value)
 
 
 def _split_login(scheme: str, secret: str) -> list[str]:
@@ -96,7 +96,12 @@ def _split_login(scheme: str, secret: str) -> list[str]:
     return [username, password]
 
 
-def _read_secret(place: str, value: str) -> str:
+def read_secret(place: str, value: str) -> str:
+    """The secret that an option gives: the text itself, or what `@FILE` or `env:NAME` holds.
+
+    Raises:
+        Failure: the file cannot be read, or the variable is not set.
+    """
     if value.startswith("@"):
         try:
             return Path(value[1:]).read_text(encoding="utf-8").strip()

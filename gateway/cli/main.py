@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from gateway.cli.exits import Exit, describe_exits
-from gateway.cli.failures import Failure
+from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.lazy import LazyGroup
 from gateway.cli.options import json_option, key_option, tenant_option, url_option
 
@@ -99,10 +99,6 @@ def _run() -> int:
         return Exit.INTERRUPTED
     except Exception as error:
         logging.getLogger("gateway.cli").debug("command_failed", exc_info=True)
-        Failure(_describe(error)).show()
+        failure_from_any(error).show()
         return Exit.FAILED
     return ended if isinstance(ended, int) else Exit.OK
-
-
-def _describe(error: Exception) -> str:
-    return str(error) if isinstance(error, OSError) else f"unexpected {type(error).__name__}: {error}"

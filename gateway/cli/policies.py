@@ -11,12 +11,12 @@ from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
 from gateway.cli.tables import render_pairs
-from gateway.domain.policy import Decision, Limits, Safety
+from gateway.domain.policy import WORKING, Limits, Safety
 
 _LEVELS = tuple(level.value for level in Safety)
 LIMITS = tuple(field.name for field in fields(Limits))
 _ANY = "any"
-_DECISION = click.Choice([decision.value for decision in Decision])
+_DECISION = click.Choice([decision.value for decision in WORKING])
 
 
 class _Decisions(TypedDict):

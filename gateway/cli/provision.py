@@ -38,7 +38,7 @@ def ensure_source(admin: Admin, progress: Progress, *, path: str, fields: JsonOb
     name = text_at(fields, "name")
     if find_source(admin, path=path, name=name) is None:
         return upload(admin, progress, Upload(method="POST", path=path, body=fields, document=document))
-    options = {field: value for field, value in fields.items() if field != "name"}
+    options = {field: value for field, value in fields.items() if field != "name"} | {"allow_removals": True}
     replace = Upload(method="PUT", path=path + path_of(name), body=options, document=document)
     return upload(admin, progress, replace)
 

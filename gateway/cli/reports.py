@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.cli.fields import JsonObject, as_list, as_objects, as_text, number_at, pick, text_at
-from gateway.cli.tables import clean, render_table, shorten, thousands
+from gateway.cli.tables import clean, count, render_table, shorten, thousands
 from gateway.domain.sources import Status
 
 _CHANGES = ("added", "removed", "renamed", "changed")
@@ -20,13 +20,11 @@ def count_tools(report: JsonObject) -> int:
 
 def render_totals(report: JsonObject) -> str:
     """Two lines: what became of the operations, and the price of the tools' list."""
-    counts = [(status, number_at(report, "counts", status)) for status in Status]
-    total = thousands(len(as_list(report.get("operations"))))
-    size = number_at(report, "tools_list_bytes")
+    became = ", ".join(f"{thousands(number_at(report, 'counts', status))} {status}" for status in Status)
     return (
-        f"{total} operations: {', '.join(f'{thousands(count)} {status}' for status, count in counts)}\n"
-        f"{thousands(count_tools(report))} tools, {thousands(size)} bytes to list, "
-        f"about {thousands(number_at(report, 'estimated_tokens'))} tokens (estimate: bytes / 4)"
+        f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
+        f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
+        f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
     )
 
 
@@ -84,19 +82,19 @@ def render_report(report: JsonObject) -> str:
 def count_changes(changes: JsonObject) -> str:
     """One line: how many tools an update adds, removes, renames and changes; nothing for a first import."""
     counts = [(word, len(as_list(changes.get(word)))) for word in _CHANGES] if changes else []
-    if not any(count for _, count in counts):
+    if not any(number for _, number in counts):
         return "no tool is changed" if changes else ""
-    return f"tools: {', '.join(f'{thousands(count)} {word}' for word, count in counts)}"
+    return f"tools: {', '.join(f'{thousands(number)} {word}' for word, number in counts)}"
 
 
 def render_changes(changes: JsonObject) -> str:
     """Each tool that an update adds, removes, renames or changes on a line, and how many they are."""
     rows = [
-        (word, text_at(change, "method"), text_at(change, "path"), text_at(change, "tool"), text_at(change, "was"))
+        [word, *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls"))]
         for word in _CHANGES
         for change in as_objects(changes.get(word))
     ]
-    table = render_table(("change", "method", "path", "tool", "was"), rows) if rows else ""
+    table = render_table(("change", "method", "path", "tool", "was", "calls in 7 days"), rows) if rows else ""
     return join_parts(table, count_changes(changes))
 
 

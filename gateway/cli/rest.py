@@ -19,6 +19,7 @@ _PAGE = 200
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
 _NEXT = {
     "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
+    "source.removals_refused": "give --yes (REST: allow_removals) if that is meant, or look first with --dry-run",
     "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
 }
 """What to try next, where the refusal itself cannot know how it was asked for."""

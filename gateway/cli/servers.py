@@ -16,12 +16,13 @@ from gateway.cli.import_options import (
     prefix_option,
 )
 from gateway.cli.lazy import paused_collection
+from gateway.cli.logged import LoggedCommand
 from gateway.cli.options import json_option
 from gateway.cli.selections import selection_options
 from gateway.cli.spared import spare_modules
 
 
-@click.command("serve")
+@click.command("serve", cls=LoggedCommand)
 @click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
@@ -30,11 +31,12 @@ def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
 
     Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    With GATEWAY_LOG_FORMAT=json, standard output and standard error hold one JSON object a line and nothing else.
     """
     import_serving().serve_gateway(address, port, data_dir)
 
 
-@click.command("migrate")
+@click.command("migrate", cls=LoggedCommand)
 @json_option
 def migrate() -> None:
     """Bring the database to this version; safe while others do the same."""
@@ -56,8 +58,8 @@ def migrate() -> None:
 def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
-    Starts a gateway with servers of its own, imports the document, and prints its report, its price and one ready
-    line for each known client.
+    Starts a gateway with servers of its own, imports the document, and prints its report, its price, one ready
+    line for each known client and one for a first call. A document without a tool ends the command.
     """
     import_serving()
     from gateway.cli.trial import try_document  # noqa: PLC0415  # an HTTP client, which `--help` does without

@@ -8,6 +8,7 @@ import anyio
 from gateway.app.serve import Running
 from gateway.cli.failures import failure_of
 from gateway.cli.hosting import host, read_settings
+from gateway.cli.logged import logs_json, show_line
 from gateway.cli.options import wants_json
 from gateway.cli.places import OPERATOR_KEY_FILE
 from gateway.cli.printing import show
@@ -41,7 +42,7 @@ def migrate_database() -> None:
     except GatewayError as error:
         raise failure_of(error) from None
     text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
-    show({"applied": applied}, lambda: text, as_json=wants_json())
+    _tell({"applied": applied}, text, as_json=wants_json())
 
 
 async def _migrate(settings: Settings) -> list[str]:
@@ -68,7 +69,15 @@ def _announce(running: Running, *, as_json: bool) -> None:
         ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
         ("operator key", tell_operator_key(running)),
     ]
-    show(facts, lambda: render_pairs(pairs), as_json=as_json)
+    _tell(facts, render_pairs(pairs), as_json=as_json)
+
+
+def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+    """Print the facts as one line where logs are JSON, else as `--json` says."""
+    if logs_json():
+        show_line(facts)
+    else:
+        show(facts, lambda: text, as_json=as_json)
 
 
 def _tell_admin_url(running: Running) -> str:

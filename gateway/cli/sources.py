@@ -4,6 +4,7 @@ from typing import Unpack
 
 import click
 
+from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.documents import name_of, read_document
 from gateway.cli.exits import Exit
@@ -26,6 +27,7 @@ from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress
 from gateway.cli.reports import (
     count_changes,
+    count_tools,
     join_parts,
     render_changes,
     render_reasons,
@@ -37,6 +39,7 @@ from gateway.cli.tables import render_pairs, render_table
 
 _NOUN = "sources"
 
+removals_option = click.option("--yes", "-y", is_flag=True, help="Remove tools that are no longer there.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would become of it; nothing is stored.")
 
 
@@ -109,18 +112,24 @@ def add_source(
 @selection_options
 @output_schemas_option
 @dry_run_option
+@removals_option
 @at_tenant
 def update_source(
     desk: Desk,
     name: str,
     spec: str | None,
+    *,
     entry: str | None,
     dry_run: bool,
+    yes: bool,
     **options: Unpack[ImportOptions],
 ) -> None:
-    """Change a source: another document in SPEC, other options, other credentials."""
+    """Change a source: another document in SPEC, other options, other credentials.
+
+    An update that would remove tools is refused without --yes, and says how often they were called.
+    """
     fields = import_fields(options)
-    wanted = fields | ({"dry_run": True} if dry_run else {})
+    wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
     path = desk.tenant_path(_NOUN, name)
     if spec is not None:
         answer = _replace(desk, path, (spec, entry), wanted)
@@ -189,4 +198,5 @@ def _render_import(answer: JsonObject, name: str) -> str:
         ending = f"{name} would be imported so; nothing was stored"
         return join_parts(render_report(report), render_changes(changes), ending)
     imported = f"{name} is imported: {render_totals(report)}"
-    return join_parts(imported, count_changes(changes), render_reasons(report))
+    advice = advise(report) if count_tools(report) else explain_no_tools(report)
+    return join_parts(imported, count_changes(changes), render_reasons(report), advice)

@@ -41,7 +41,7 @@ class _Package(ModuleType):
         if _BEGAN not in self.__dict__ and spec is not None and spec.loader is not None:
             self.__dict__[_BEGAN] = True
             spec.loader.exec_module(self)
-            self.__class__ = ModuleType
+            object.__setattr__(self, "__class__", ModuleType)
 
 
 def spare_modules() -> None:

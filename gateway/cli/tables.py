@@ -1,7 +1,9 @@
 """Aligned text: tables and name-value lists that read well in a terminal and in a log."""
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 _GAP = "  "
 
@@ -33,13 +35,12 @@ def drop_controls(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it is wider than `width`."""
+    """The text, cut with an ellipsis where it is wider than `width`; each character is measured once."""
     line = " ".join(clean(text).split())
-    if width_of(line) <= width:
+    widths = list(accumulate(_cells(sign) for sign in line))
+    if not widths or widths[-1] <= width:
         return line
-    while width_of(line) > width - 1:
-        line = line[:-1]
-    return f"{line.rstrip()}…"
+    return f"{line[: bisect_right(widths, width - 1)].rstrip()}…"
 
 
 def width_of(text: str) -> int:
@@ -50,6 +51,11 @@ def width_of(text: str) -> int:
 def thousands(number: int) -> str:
     """A whole number with separated thousands."""
     return f"{number:,}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 operation`, `1,223 operations`; by default the plural takes an `s`."""
+    return f"{thousands(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def _cells(sign: str) -> int:

@@ -11,7 +11,7 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, as_objects, is_object, number_at, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.tables import render_table
+from gateway.cli.tables import count, render_table
 
 _COLUMNS = ("at", "kind", "principal", "action", "target", "outcome", "correlation_id")
 
@@ -94,7 +94,7 @@ def _render_verified(found: JsonObject) -> str:
     chains = as_objects(found.get("writers"))
     bad = [chain for chain in chains if chain.get("ok") is not True]
     writers = [chain for chain in chains if not text_at(chain, "writer").startswith("heads:")]
-    said = f"{number_at(found, 'entries')} entries of {len(writers)} writers"
+    said = f"{count(number_at(found, 'entries'), 'entry', 'entries')} of {count(len(writers), 'writer')}"
     is_whole = found.get("ok") is True
     lines = [f"ok: {said}, each follows from the one before" if is_whole else f"NOT ok: {said}"]
     lines += [_render_anchor(as_object(found.get("anchor")) or {})]

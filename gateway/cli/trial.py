@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.app.serve import Running
-from gateway.cli.clients import client_lines, render_clients
+from gateway.cli.advice import advise, explain_no_tools
+from gateway.cli.clients import call_line, client_lines, render_clients
 from gateway.cli.documents import read_document, source_name
+from gateway.cli.endpoint import Endpoint
+from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_object, number_at
 from gateway.cli.hosting import host, local_settings
 from gateway.cli.import_options import ImportOptions
@@ -35,6 +38,8 @@ class Trial:
     key: str
     report: JsonObject
     reachable: tuple[str, ...]
+    call: str
+    """A ready line that calls a tool; empty where there is none to call without thinking."""
 
 
 def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOptions) -> None:
@@ -59,16 +64,14 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOpt
                 answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
                 key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
             progress.finish()
-            _announce(
-                Trial(
-                    name=name,
-                    url=mcp_url(running.url, _TENANT),
-                    key=key,
-                    report=as_object(answer.get("report")),
-                    reachable=reachable,
-                ),
-                as_json=as_json,
-            )
+            report, url = as_object(answer.get("report")), mcp_url(running.url, _TENANT)
+            if not count_tools(report):
+                show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
+                raise Failure(explain_no_tools(report))
+            with Endpoint(url, key) as endpoint:
+                call = call_line(url, key, endpoint.tools())
+            trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call)
+            show(_facts(trial), lambda: _render(trial), as_json=as_json)
 
         host(settings, prepare)
 
@@ -82,8 +85,8 @@ def _folder(given: Path | None) -> Generator[Path]:
         yield Path(folder)
 
 
-def _announce(trial: Trial, *, as_json: bool) -> None:
-    facts: JsonObject = {
+def _facts(trial: Trial) -> JsonObject:
+    return {
         "url": trial.url,
         "key": trial.key,
         "tools": count_tools(trial.report),
@@ -91,19 +94,22 @@ def _announce(trial: Trial, *, as_json: bool) -> None:
         "tools_list_tokens_estimate": number_at(trial.report, "estimated_tokens"),
         "reachable": list(trial.reachable),
         "clients": dict(client_lines(trial.name, trial.url, trial.key)),
+        "call": trial.call or None,
         "report": trial.report,
     }
-    show(facts, lambda: _render(trial), as_json=as_json)
 
 
 def _render(trial: Trial) -> str:
     allowed = ", ".join(trial.reachable)
     note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
     return join_parts(
-        render_totals(trial.report),
-        render_prices(trial.report),
-        render_reasons(trial.report),
+        _render_report(trial.report),
+        advise(trial.report),
         note if trial.reachable else "",
-        render_clients(trial.name, trial.url, trial.key),
+        render_clients(trial.name, trial.url, trial.key, call=trial.call),
         "Ctrl-C ends it.",
     )
+
+
+def _render_report(report: JsonObject) -> str:
+    return join_parts(render_totals(report), render_prices(report), render_reasons(report))

@@ -25,6 +25,10 @@ class Decision(StrEnum):
     DENY = "deny"
 
 
+WORKING = (Decision.ALLOW, Decision.CONFIRM, Decision.DENY)
+"""The decisions that a policy of this version may hold."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much of everything one tenant may use; rates per second, the rest counts."""

@@ -108,6 +108,8 @@ class OperationChange:
     identity: str
     tool: str
     was: str | None = None
+    recent_calls: int | None = None
+    """Calls of a removed tool in the last seven days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ A text that opens with a brace is JSON, everything else YAML. Of equal keys the 
 a name that the document or a schema gives itself become pointers; no reference is followed here.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -22,6 +23,11 @@ MOST_NODES = 1_000_000
 _DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
 _SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"
 _TITLE_LENGTH = 200
+_MARKUP = re.compile(r"<(?:[!?]|[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
+_PAGE = (
+    "The document is an HTML or XML page, not JSON or YAML: give the address of the OpenAPI file itself, which such"
+    " a page often links as openapi.json, openapi.yaml or swagger.json."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,8 @@ def read_tree(raw: bytes) -> object:
         raise InvalidDocument("The document is empty.", faults=[Fault(pointer="", reason="empty", line=1, column=1)])
     if opening in "{[":
         return _parse_json(text)
+    if _MARKUP.match(text.lstrip()):
+        raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
     from gateway.openapi.yaml_reader import read_yaml  # noqa: PLC0415  # a worker starts for one document, mostly JSON
 
     return read_yaml(text, depth=DEEPEST, nodes=MOST_NODES)

@@ -4,7 +4,7 @@ Entries of a tenant outlive the tenant: removing one is no way to lose its trail
 `audit_writer`; `audit_check` tells whether somebody edited the trail.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
@@ -23,6 +23,7 @@ from gateway.store.tables import audit_entries, audit_heads
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SUFFIX = 9
+_MOST_COUNTED = 100_000
 
 # Made once: the end of the chain of changes and the anchor, for the entry of a change.
 _ENDS = text("""
@@ -107,6 +108,27 @@ async def last_change(tenant: TenantId, db: AsyncSession, target: str) -> AuditE
     rows = await db.execute(select(audit_entries).where(*is_it).order_by(columns.seq.desc()).limit(1))
     row = rows.mappings().one_or_none()
     return _entry(row) if row else None
+
+
+async def count_calls(
+    tenant: TenantId, db: AsyncSession, tools: Collection[str], *, since: datetime
+) -> Mapping[str, int]:
+    """Calls of each of these tools, among the latest 100,000 entries that are not older; those without one are absent.
+
+    Ids sort by time, so the primary key finds the entries, and their number is bounded whatever the tenant calls.
+    """
+    columns = audit_entries.c
+    oldest = audit_id((since - _EPOCH) // _MICROSECOND, "")
+    latest = (
+        select(columns.target, columns.kind)
+        .where(columns.tenant_id == tenant, columns.id >= oldest)
+        .order_by(columns.id.desc())
+        .limit(_MOST_COUNTED)
+        .subquery()
+    )
+    is_call = (latest.c.kind == AuditKind.CALL.value, latest.c.target.in_(tools))
+    rows = await db.execute(select(latest.c.target, func.count()).where(*is_call).group_by(latest.c.target))
+    return {str(tool): int(count) for tool, count in rows}
 
 
 def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:

@@ -25,7 +25,7 @@ from gateway.store.silence import Silence, patience
 Db = AsyncSession
 """One transaction that is under way; what the functions of the store's modules work in."""
 
-SCHEMA = "0015"
+SCHEMA = "0016"
 """The revision this code was written for; a test holds it to the newest migration."""
 
 Level = Literal["READ COMMITTED", "REPEATABLE READ"]

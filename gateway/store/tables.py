@@ -258,6 +258,21 @@ due_work = Table(
     Column("due_at", _moment, nullable=False),
 )
 
+idempotency_records = Table(
+    "idempotency_records",
+    metadata,
+    Column("tenant_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("is_operators", Boolean, nullable=False),
+    Column("wrapped", LargeBinary, nullable=False),
+    Column("request", LargeBinary, nullable=False),
+    Column("attempt", Text, nullable=False),
+    Column("leased_until", _moment, nullable=False),
+    Column("is_done", Boolean, nullable=False),
+    Column("answer", LargeBinary),
+    Column("expires_at", _moment, nullable=False),
+)
+
 audit_entries = Table(
     "audit_entries",
     metadata,

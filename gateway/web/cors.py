@@ -13,7 +13,7 @@ from starlette.types import Scope
 Headers = list[tuple[bytes, bytes]]
 
 _METHODS: Final = b"GET, POST, PUT, PATCH, DELETE"
-_SHOWN: Final = b"Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id, ETag, Location"
+_SHOWN: Final = b"Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Request-Id, ETag, Location, Idempotency-Replayed"
 _KEPT_S: Final = b"600"
 _NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}")
 

@@ -16,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway import errors
+from gateway.domain import refusals
 from gateway.errors import Fault, GatewayError, NameTaken
+from gateway.web.error_page import PATH
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +34,7 @@ _STATUSES: Mapping[type[GatewayError], int] = {
     errors.TemplateInvalid: 422,
     errors.ReferenceMissing: 422,
     errors.NotYetSupported: 422,
+    refusals.IdempotencyKeyReused: 422,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
@@ -89,7 +92,7 @@ def problem_bytes(
 ) -> bytes:
     """The document itself, for whoever answers without Starlette."""
     document = {
-        "type": f"/docs/errors#{code}",
+        "type": f"{PATH}#{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,

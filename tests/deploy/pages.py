@@ -11,6 +11,7 @@ from gateway.cli.main import gateway
 from gateway.settings import CLIENT_VARIABLES, FILE_SUFFIX, PREFIX, SECRETS, Settings
 from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
 from tests.deploy.admin_page import admin_body, admin_text
+from tests.deploy.errors_page import errors_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -26,6 +27,7 @@ def pages() -> dict[str, str]:
         "cli.md": commands_page(),
         "decisions/README.md": decisions_page(),
         "admin-api.md": _page("The admin API", admin_text(), admin_body()),
+        "../gateway/web/errors.html": errors_page((DOCS / "errors.md").read_text()),
     }
 
 

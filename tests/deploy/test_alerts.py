@@ -79,7 +79,7 @@ def _judge(folder: Path, cases: Sequence[dict[str, Any]]) -> str:
     (folder / "alerts.yaml").write_text(RULES.read_text())
     document = {"rule_files": ["alerts.yaml"], "evaluation_interval": "15s", "tests": list(cases)}
     (folder / "test.yaml").write_text(yaml.safe_dump(document))
-    command = [find_program("prometheus", "promtool"), "test", "rules", "test.yaml"]
+    command = [str(find_program("prometheus", "promtool")), "test", "rules", "test.yaml"]
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return "" if ended.returncode == 0 else ended.stdout + ended.stderr
 

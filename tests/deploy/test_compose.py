@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema_rs
@@ -15,7 +16,9 @@ import yaml
 from gateway.app.sockets import MAX_CONNECTIONS
 from gateway.calls import checks as dear_checks
 from gateway.calls.checks import CheckLimits
+from gateway.catalog.installation import judge_disk
 from gateway.catalog.workers import AT_ONCE, WorkLimits
+from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose
 from tests.images import read_pins
@@ -51,6 +54,22 @@ def test_every_service_is_bounded_restarted_and_kept_from_new_privileges() -> No
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert not service.get("privileged"), name
         assert re.search(r":[\w.${-]+", service["image"]), f"{name}: an image without a tag is another one tomorrow"
+
+
+def test_the_doctor_is_content_with_the_room_that_replicas_have(
+    compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: `gateway doctor` finds no fault in the file that we ship (SRV-6)."""
+    for name in REPLICAS:
+        [size] = [re.fullmatch(r"/tmp:size=(\d+)m,.*", place) for place in compose["services"][name]["tmpfs"]]
+        assert size is not None
+        free = int(size[1]) << 20
+
+        def usage(_: Path, free: int = free) -> SimpleNamespace:
+            return SimpleNamespace(free=free)
+
+        monkeypatch.setattr("shutil.disk_usage", usage)
+        assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 
 
 def test_every_service_has_a_root_it_cannot_write_and_only_the_capabilities_it_needs(compose: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,9 @@ import yaml
 from gateway.admin.endpoints import LARGE
 from gateway.calls import checks as dear_checks
 from gateway.calls.checks import CheckLimits
+from gateway.catalog.installation import judge_disk
 from gateway.catalog.workers import AT_ONCE, WorkLimits
+from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.kubernetes import faults_of
 from tests.deploy.kustomize import Manifest, build
@@ -67,6 +70,20 @@ def test_a_misspelt_field_is_found() -> None:
     deployment["spec"]["template"]["spec"]["terminationGracePeriod"] = 30
 
     assert faults_of(deployment, VERSIONS[0]) != []
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_doctor_is_content_with_the_room_that_pods_have(overlay: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: `gateway doctor` finds no fault in the manifests that we ship (SRV-6)."""
+    volumes = _one(_overlay(overlay), "Deployment")["spec"]["template"]["spec"]["volumes"]
+    [size] = [volume["emptyDir"]["sizeLimit"] for volume in volumes if volume["name"] == "tmp"]
+
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=int(size.removesuffix("Mi")) << 20)
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+
+    assert judge_disk(Path("/tmp"), is_embedded=False).status is Verdict.OK
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -251,7 +268,7 @@ def test_the_admin_port_is_opened_to_monitoring_alone(overlay: str) -> None:
         "http": [{"kubernetes.io/metadata.name": "ingress-nginx"}],
         "admin": [{"kubernetes.io/metadata.name": "monitoring"}],
     }
-    assert paths == ["/t/", "/.well-known/", "/readyz"]
+    assert paths == ["/t/", "/.well-known/", "/docs/errors", "/readyz"]
     settings = _one(manifests, "ConfigMap")["data"]
     assert settings["GATEWAY_ADMIN_HOST"] == "0.0.0.0"
 

@@ -352,11 +352,11 @@ def redis_users(redis_url: str, names: Sequence[str]) -> Generator[None]:
 
 
 def _read_object(lines: IO[bytes]) -> bytes:
-    """A JSON object over several lines; less of it when the writer ends."""
+    """A JSON object on one line or over several; less of it when the writer ends."""
     said = b""
     for line in lines:
         said += line
-        if line.startswith(b"}"):
+        if line.startswith(b"}") or (said == line and line.endswith(b"}\n")):
             break
     return said
 

@@ -93,7 +93,8 @@ async def _walk_sources(walk: Walk, upstream: RecordingUpstream) -> None:
     report = await walk.ask("GET", f"{sources}/pets/report", 200)
     assert report.json() == made.json()["report"]
     secret = {"document": secured(URL), "credentials": {"token": "s3cr3t"}}
-    replaced = await walk.ask("PUT", f"{sources}/pets", 200, json=secret)
+    await walk.ask("PUT", f"{sources}/pets", 409, json=secret)
+    replaced = await walk.ask("PUT", f"{sources}/pets", 200, json={**secret, "allow_removals": True})
     assert replaced.json()["credentials"] == ["token"]
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p", "dry_run": True})
     await walk.ask("PATCH", f"{sources}/pets", 200, json={"prefix": "p"})

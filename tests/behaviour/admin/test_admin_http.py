@@ -32,6 +32,19 @@ async def test_a_path_that_is_none_is_a_problem_like_any_other(acme: RunningGate
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+async def test_the_type_of_a_problem_leads_to_its_explanation(acme: RunningGateway) -> None:
+    """RFC 9457: the type is a link to documentation of the problem; it needs no credential (ADM-1)."""
+    for refused in (await acme.admin.get("/tenants/none"), await acme.http.get("/none")):
+        place, _, code = refused.json()["type"].partition("#")
+        page = await acme.http.get(place)
+
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert f'<tr id="{code}">' in page.text
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert (await acme.http.head(place)).content == b""
+    assert (await acme.http.post(place)).status_code == 405
+
+
 @pytest.mark.parametrize(
     "path", ["/tenants/%00", "/tenants/acme/keys/%00", "/tenants/acme/sources/a%0Ab", "/tenants/ten_%F0"]
 )

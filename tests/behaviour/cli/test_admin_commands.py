@@ -92,8 +92,17 @@ async def test_a_document_is_tried_imported_reported_updated_and_deleted(termina
     report = await terminal.do("source", "report", "pets")
     updated: Any = (await terminal.do("source", "update", "pets", "--prefix", "my_", "--json")).value
     replaced: Any = (await terminal.do("source", "update", "pets", str(pets_file), "--json")).value
+    kept = ("source", "update", "pets", "--include-method", "GET")
+    tried_again = await terminal.do(*kept, "--dry-run")
+    refused = await terminal.run(*kept)
+    reduced: Any = (await terminal.do(*kept, "--yes", "--json")).value
     await terminal.do("source", "delete", "pets", "-y")
 
+    assert "CALLS IN 7 DAYS" in tried_again.out
+    assert (refused.code, reduced["report"]["counts"]["ok"]) == (6, 2)
+    assert "would remove 2 tools, 0 of them called" in refused.err.splitlines()[0]
+    assert "give --yes" in refused.err.splitlines()[0]
+    assert "my_create_pet (POST /pets)" in refused.err
     for ended in (tried, added, report):
         assert "4 operations: 4 ok, 0 degraded, 0 skipped" in ended.out
         assert "tokens (estimate: bytes / 4)" in ended.out
@@ -156,7 +165,7 @@ async def test_the_policy_is_changed_only_where_it_was_said(terminal: Terminal) 
     assert (changed["safe"], changed["moderate"], changed["dangerous"]) == ("allow", "allow", "deny")
     assert changed["limits"]["burst"] == 7
     assert changed["limits"]["concurrency"] == 64
-    assert later.code == 1
+    assert later.code == 2
     assert shown.out.splitlines()[2].split() == ["dangerous", "deny"]
 
 
@@ -243,7 +252,7 @@ async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(
     kept.write_text("[]")
     unusable = await terminal.run("audit", "verify", "--since", str(kept))
 
-    assert whole.out.startswith("ok: 3 entries of 1 writers")
+    assert whole.out.startswith("ok: 3 entries of 1 writer")
     assert "anchor: created" in whole.out
     assert "redis: nothing to compare" in whole.out
     assert cut.code == as_json.code == 1

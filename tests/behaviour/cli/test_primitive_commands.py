@@ -102,6 +102,40 @@ async def test_a_profile_lives_from_create_to_delete(terminal: Terminal) -> None
     assert (await terminal.run("profile", "delete", "default", "--yes")).code == 6
 
 
+async def test_profiles_and_credentials_take_their_fields_as_options(terminal: Terminal, tmp_path: Path) -> None:
+    """Ours: no file is needed for one item; `set` creates it or replaces it (PRG-3, TEN-4)."""
+    await terminal.do("tenant", "create", "acme")
+    rules = ("--include-safety", "safe", "--include-name", "say*", "--exclude-name", "x", "--exclude-tag", "old")
+    await terminal.do("profile", "create", "--name", "small", "--description", "Reading alone", *rules)
+    made: Any = (await terminal.do("profile", "show", "small", "--json")).value
+    again = await terminal.do("profile", "set", "--name", "small", "--include-method", "get")
+    fresh = await terminal.do("profile", "set", "--name", "other")
+    listed: Any = (await terminal.do("profile", "list", "--json")).value
+    assert (made["description"], made["include"][0]["safety"], made["include"][0]["names"]) == (
+        "Reading alone",
+        ["safe"],
+        ["say*"],
+    )
+    assert [(rule["names"], rule["tags"]) for rule in made["exclude"]] == [(["x"], []), ([], ["old"])]
+    assert (again.out, fresh.out) == ("set small\n", "set other\n")
+    assert {item["name"]: len(item["include"]) for item in listed} == {"default": 0, "small": 1, "other": 0}
+
+    (tmp_path / "secret.txt").write_text("s3cr3t-canary\n")
+    where = ("--origin", "https://a.example", "--origin", "https://b.example")
+    login = ("--name", "robot", "--place", "basic", "--username", "bo", *where)
+    ended = [
+        await terminal.do("credential", "set", *login, "--secret", "env:PASSWORD", PASSWORD="s3cr3t-canary"),
+        await terminal.do("credential", "set", *login[:4], "--username", "al", "--secret", "@secret.txt", *where[:2]),
+        await terminal.do("credential", "show", "robot"),
+    ]
+    assert "https://b.example" not in ended[2].out
+    assert "s3cr3t-canary" not in "".join(one.out + one.err for one in ended)
+    for arguments in (("set",), ("set", "some.json", "--name", "x"), ("create", "--place", "bearer")):
+        assert (await terminal.run("credential", *arguments)).code == 2
+    missing = await terminal.run("credential", "set", "--name", "x", "--place", "bearer", "--secret", "env:NOT_THERE")
+    assert (missing.code, "NOT_THERE is not set" in missing.err) == (2, True)
+
+
 async def test_a_change_of_a_resource_is_reported(terminal: Terminal) -> None:
     """Ours: the admin API's way to say that a resource changed, from the command line (RES-5)."""
     await terminal.do("tenant", "create", "acme")

@@ -23,7 +23,7 @@ async def test_operations_are_chosen_and_shown(acme: Terminal, pets_file: Path) 
     added = await acme.do("source", "add", "pets", spec, "--include-method", "GET", "--exclude-path", "*{id}")
     shown = await acme.do("source", "show", "pets")
     updated: Any = (await acme.do("source", "update", "pets", spec, "--output-schemas", "--json")).value
-    excluded: Any = (await acme.do("source", "update", "pets", "--exclude-operation", "list*", "--json")).value
+    excluded: Any = (await acme.do("source", "update", "pets", "--exclude-operation", "list*", "-y", "--json")).value
     everything: Any = (await acme.do("source", "update", "pets", "--all-operations", "--json")).value
 
     assert "4 operations: 1 ok, 0 degraded, 3 skipped" in added.out
@@ -59,7 +59,7 @@ async def test_a_dry_run_shows_the_whole_table_and_the_changes(acme: Terminal, p
     assert "pets would be imported so; nothing was stored" in tried.out
     changes = update.out[update.out.index("CHANGE") :].splitlines()
     assert changes[1].split() == ["added", "GET", "/toys", "list_toys"]
-    assert changes[2].split() == ["removed", "POST", "/pets", "create_pet"]
+    assert changes[2].split() == ["removed", "POST", "/pets", "create_pet", "0"]
     assert "tools: 1 added, 1 removed, 0 renamed, " in update.out
     assert narrow["dry_run"] is True
     assert len(narrow["changes"]["removed"]) == 4

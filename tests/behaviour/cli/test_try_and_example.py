@@ -33,6 +33,13 @@ def _value(lines: str, name: str) -> str:
     return next(line[len(name) :].strip() for line in lines.splitlines() if line.startswith(name))
 
 
+def _run_line(line: str) -> Any:
+    """The result that a printed line of curl gets."""
+    command = ["bash", "-c", f"{line} --noproxy '*'"]
+    shown = subprocess.run(command, capture_output=True, check=True, env=environment(), timeout=30)
+    return json.loads(shown.stdout)["result"]
+
+
 def _first_result(url: str, key: str, tool: str) -> dict[str, object]:
     with Endpoint(url, key) as endpoint:
         return endpoint.call(endpoint.find(tool), {})
@@ -43,13 +50,12 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
     with serving_upstream(build_upstream(Library()), port=0) as port:
         base_url = f"http://127.0.0.1:{port}"
         with serving("try", str(_DOCUMENT), "--base-url", base_url, folder=tmp_path) as lines:
-            printed = _read_until(lines, "curl")
+            printed = _read_until(lines, "a safe call")
             url, key = _value(printed, "MCP URL"), _value(printed, "header").removeprefix("Authorization: Bearer ")
             result: Any = _first_result(url, key, "getOpeningHours")
             if shutil.which("curl") is not None:
-                line = ["bash", "-c", f"curl {_value(printed, 'curl')[len('curl ') :]} --noproxy '*'"]
-                shown = subprocess.run(line, capture_output=True, check=True, env=environment(), timeout=30)
-                assert len(json.loads(shown.stdout)["result"]["tools"]) == 10
+                assert len(_run_line(_value(printed, "curl"))["tools"]) == 10
+                assert _run_line(_value(printed, "a safe call"))["isError"] is False
 
     assert "10 operations: 10 ok" in printed
     assert f"127.0.0.1:{port} on this machine" in printed
@@ -94,6 +100,20 @@ async def test_try_ends_on_a_document_that_is_none(
     assert said in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+
+
+async def test_try_ends_on_a_document_without_a_tool(tmp_path: Path) -> None:
+    """Ours: no client is pointed at nothing; the report is shown and the option that is missing is named (OAS-3)."""
+    paths = {"/a": {"get": {"responses": {"200": {"description": "ok"}}}}}
+    document = {"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": paths}
+    (tmp_path / "nowhere.json").write_text(json.dumps(document))
+
+    done = await run_gateway(["try", "nowhere.json"], folder=tmp_path, variables=environment())
+
+    assert done.code == 1
+    assert done.out.startswith("1 operation: 0 ok, 0 degraded, 1 skipped\n0 tools")
+    assert "--base-url" in done.err.splitlines()[-1]
+    assert "MCP URL" not in done.out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,8 @@ async def _put(desk: Desk, *, without: str = "", **more: object) -> dict[str, An
     """The pets document imported again, maybe without a path; what the import says."""
     document = pets(desk.upstream.url)
     document["paths"].pop(without, None)
-    answer = await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/api", json={"document": document, **more})
+    body = {"document": document, "allow_removals": True, **more}
+    answer = await desk.gateway.admin.put(f"/tenants/{SLUG}/sources/api", json=body)
     assert answer.status_code == 200, answer.text
     imported: dict[str, Any] = answer.json()
     return imported

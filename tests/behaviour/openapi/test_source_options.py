@@ -41,7 +41,8 @@ WRONG: list[dict[str, object]] = [
 
 async def change(desk: Desk, name: str, **fields: object) -> dict[str, Any]:
     """The source after a change, with its report."""
-    answer = await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/{name}", json=fields)
+    wanted = {"allow_removals": True, **fields}
+    answer = await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/{name}", json=wanted)
     assert answer.status_code == 200, answer.text
     changed: dict[str, Any] = answer.json()
     return changed

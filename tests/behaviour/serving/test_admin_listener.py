@@ -113,6 +113,7 @@ async def test_mcp_answers_on_its_listener_alone(doors: Doors) -> None:
 async def test_probes_answer_on_both_and_numbers_with_the_admin_api(doors: Doors) -> None:
     """Ours: a balancer probes where it sends requests; numbers name tenants and stay inside (ISO-6)."""
     for client in (doors.mcp, doors.admin):
+        assert (await client.get((await client.get("/none")).json()["type"])).status_code == 200
         for path in ("/healthz", "/readyz"):
             assert (await client.get(path)).status_code == 200
     headers = {"authorization": f"Bearer {METRICS_KEY}"}

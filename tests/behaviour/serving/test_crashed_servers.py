@@ -1,6 +1,7 @@
 """A gateway whose embedded servers die under it."""
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import AsyncGenerator
@@ -97,5 +98,5 @@ async def test_an_embedded_server_that_stays_down_ends_the_gateway_with_its_reas
             assert await anyio.to_thread.run_sync(gateway.child.wait) != 0
         last = gateway.log.read_text().splitlines()[-1]
 
-    assert last.startswith("gateway: postgres ended")
+    assert json.loads(last)["reason"].startswith("postgres ended")
     assert "no_such_setting" in last

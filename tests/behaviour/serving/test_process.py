@@ -183,6 +183,8 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
         answer = await _call(port, key)
         child.terminate()
         await _exit_code(child)
+        assert child.stdout is not None
+        [announced] = [json.loads(line) for line in child.stdout.read().splitlines()]
         lines = [json.loads(line) for line in (tmp_path / "d.log").read_text().splitlines()]
 
     correlation_id = answer.headers["x-request-id"]
@@ -191,3 +193,28 @@ async def test_logs_are_json_lines_that_name_tenant_principal_and_correlation_id
     assert mine
     assert {line["tenant"] for line in mine if "tenant" in line} >= {"acme"}
     assert key not in json.dumps(lines)
+    assert announced["url"] == f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "code", "said"),
+    [
+        (["serve"], {"GATEWAY_PORT": "http"}, 2, "GATEWAY_PORT"),
+        (["serve"], {"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, 2, "GATEWAY_SECRET_KEYS"),
+        (["serve", "--no-such-option"], {}, 2, "--no-such-option"),
+        (["serve", "--data-dir", "/dev/null"], {}, 2, "/dev/null"),
+        (["migrate"], {"GATEWAY_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, 1, "PostgreSQL"),
+    ],
+)
+async def test_a_failure_is_a_json_line_where_logs_are(
+    arguments: list[str], variables: dict[str, str], code: int, said: str, tmp_path: Path
+) -> None:
+    """Ours: with GATEWAY_LOG_FORMAT=json a collector can read whatever is written (SRV-3)."""
+    ended = await run_gateway(
+        arguments, folder=tmp_path, variables=_environment(GATEWAY_LOG_FORMAT="json", **variables)
+    )
+
+    lines = [json.loads(line) for line in ended.err.splitlines()]
+    assert (ended.code, ended.out) == (code, "")
+    assert (lines[-1]["event"], lines[-1]["level"], lines[-1]["exit_code"]) == ("command_failed", "error", code)
+    assert said in lines[-1]["reason"]

@@ -14,6 +14,7 @@ from gateway.domain.audit import AuditFilter
 from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family
 from gateway.domain.principals import Operator
+from gateway.domain.refusals import RemovalsRefused
 from gateway.domain.requests import Credential
 from gateway.domain.tools import Tool
 from gateway.errors import (
@@ -156,9 +157,15 @@ async def test_operations_that_stay_keep_their_names(changes: Changes) -> None:
     document["paths"]["/pets"]["get"]["operationId"] = "fetch_every_pet"
     del document["paths"]["/pets/{id}"]["delete"]
     document["paths"]["/owners"] = {"get": {"operationId": "list_owners", "responses": {}}}
-    updated = await imports.update_source(
-        changes.tenant.id, changes.catalog, "pets", lambda old: replace(old, document=document), by=BY
-    )
+    with pytest.raises(RemovalsRefused, match="1 tool, 0 of them"):
+        await imports.update_source(
+            changes.tenant.id, changes.catalog, "pets", lambda old: replace(old, document=document), by=BY
+        )
+
+    def revise(old: SourceDraft) -> SourceDraft:
+        return replace(old, document=document, allow_removals=True)
+
+    updated = await imports.update_source(changes.tenant.id, changes.catalog, "pets", revise, by=BY)
     assert updated.source is not None
     assert (updated.source.active_version, updated.source.version) == (2, 2)
     assert await _names(changes) == ["create_pet", "get_pet", "list_owners", "list_pets"]

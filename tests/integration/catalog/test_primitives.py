@@ -246,7 +246,9 @@ async def test_levels_follow_what_is_called(changes: Changes) -> None:
 
     document = pets(URL)
     document["paths"]["/pets"]["delete"] = document["paths"]["/pets"].pop("get")
-    await imports.update_source(tenant, catalog, "pets", lambda draft: replace(draft, document=document), by=BY)
+    await imports.update_source(
+        tenant, catalog, "pets", lambda draft: replace(draft, document=document, allow_removals=True), by=BY
+    )
     assert (await _get(changes, "first")).item.safety is Safety.DANGEROUS
     await sources.remove_source(tenant, catalog, "pets", by=BY)
     gone = (await _get(changes, "first")).item

@@ -46,6 +46,7 @@ from gateway.store import (
     credentials,
     due_work,
     egress,
+    idempotency,
     keys,
     operations,
     overrides,
@@ -63,6 +64,7 @@ from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import HeadRow, Signature
 from gateway.store.due_work import DueWork
 from gateway.store.engine import Store
+from gateway.store.idempotency import IdempotencyRecord
 from gateway.store.sealing import Sealer
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
@@ -187,6 +189,19 @@ def make_watch(name: str) -> Watch:
     )
 
 
+def make_idempotency_record(name: str) -> IdempotencyRecord:
+    return IdempotencyRecord(
+        id=f"{name} record",
+        is_operators=False,
+        wrapped=b"wrapped",
+        request=f"{name} request".encode(),
+        attempt=f"{name} attempt",
+        leased_until=NOW,
+        expires_at=NOW,
+        answer=f"{name} answer".encode(),
+    )
+
+
 def make_record(tenant: TenantId, number: int = 0, *, kind: AuditKind = AuditKind.CALL) -> CallRecord:
     return CallRecord(
         tenant=tenant,
@@ -219,6 +234,7 @@ class Stored:
     webhook: Webhook
     watch: Watch
     due: DueWork
+    idempotency: IdempotencyRecord
 
 
 async def store_everything(store: Store, slug: str) -> Stored:
@@ -232,6 +248,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
     primitive = make_primitive(f"{slug}_own", refers=(f"credential:{credential.name}", f"tool:{slug}_tool"))
     profile = make_profile(f"{slug} profile")
     webhook, watch = make_webhook(f"{slug} hook"), make_watch(slug)
+    record = make_idempotency_record(slug)
     due = DueWork(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
     async with store.transaction(tenant.id) as db:
         await tenants.insert(tenant, db)
@@ -264,6 +281,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
         await due_work.put(tenant.id, db, due)
+        await idempotency.insert(tenant.id, db, record)
     return Stored(
         tenant=tenant,
         key=key,
@@ -277,6 +295,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         webhook=webhook,
         watch=watch,
         due=due,
+        idempotency=record,
     )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.ceilings import Ceilings
 from gateway.domain.egress import Egress
+from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import Wishes
 from gateway.domain.policy import Policy
@@ -29,6 +30,7 @@ from gateway.store import (
     credentials,
     due_work,
     egress,
+    idempotency,
     keys,
     operations,
     overrides,
@@ -65,6 +67,7 @@ _MODULES = (
     credentials,
     due_work,
     egress,
+    idempotency,
     keys,
     operations,
     overrides,
@@ -90,6 +93,7 @@ _CALLS: Mapping[str, _Call] = {
     "audit.append_change": lambda t, db, v: append_change(t, db),
     "audit.last_change": lambda t, db, v: audit.last_change(t, db, "tool"),
     "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
+    "audit.count_calls": lambda t, db, v: audit.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
     "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
     "audit_heads.unsigned": lambda t, db, v: audit_heads.unsigned(t, db, signer="mine"),
     "audit_heads.unsigned_of": lambda t, db, v: audit_heads.unsigned_of(t, db, ["catalog"]),
@@ -107,6 +111,14 @@ _CALLS: Mapping[str, _Call] = {
     "due_work.remove": lambda t, db, v: due_work.remove(t, db, v.due.id),
     "egress.get": lambda t, db, v: egress.get(t, db),
     "egress.save": lambda t, db, v: egress.save(t, db, Egress(allow=("planted.internal:1",))),
+    "idempotency.insert": lambda t, db, v: idempotency.insert(t, db, v.idempotency),
+    "idempotency.get": lambda t, db, v: idempotency.get(t, db, v.idempotency.id),
+    "idempotency.lease": lambda t, db, v: idempotency.lease(t, db, _attempt(v), until=NOW),
+    "idempotency.commit": lambda t, db, v: idempotency.commit(t, db, _attempt(v)),
+    "idempotency.keep": lambda t, db, v: idempotency.keep(t, db, _attempt(v), b"planted"),
+    "idempotency.release": lambda t, db, v: idempotency.release(t, db, _attempt(v), now=NOW),
+    "idempotency.remove_expired": lambda t, db, v: idempotency.remove_expired(t, db, now=NOW + timedelta(days=2)),
+    "idempotency.usage": lambda t, db, v: idempotency.usage(t, db, is_operators=False),
     "keys.insert": lambda t, db, v: keys.insert(replace(v.key, tenant=t), db),
     "keys.get": lambda t, db, v: keys.get(t, db, v.key.id),
     "keys.page": lambda t, db, v: keys.page(t, db, after=None, limit=100),
@@ -197,6 +209,11 @@ _CALLS: Mapping[str, _Call] = {
     "webhooks.remove": lambda t, db, v: webhooks.remove(t, db, v.webhook.id),
     "tenants.revision": lambda t, db, v: tenants.revision(v.tenant.id, db),
 }
+
+
+def _attempt(stored: Stored) -> Attempt:
+    return Attempt(record=stored.idempotency.id, id=stored.idempotency.attempt)
+
 
 _PAST_THE_WALL = {
     "keys.find",

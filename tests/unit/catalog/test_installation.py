@@ -6,6 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from gateway.app.installation import describe_installation
+from gateway.app.keys import Keys
+from gateway.app.registrations import Registrations
 from gateway.bus.checkup import RedisFacts
 from gateway.catalog.diagnoses import judge_database, judge_redis
 from gateway.catalog.installation import (
@@ -19,6 +22,7 @@ from gateway.catalog.installation import (
 )
 from gateway.domain.findings import Verdict
 from gateway.errors import DatabaseUnavailable, RedisUnavailable
+from gateway.settings import Settings
 from gateway.store.checkup import DatabaseFacts
 
 REDIS = RedisFacts(
@@ -105,7 +109,7 @@ def test_where_keys_come_from_is_said_and_never_the_keys() -> None:
 
 
 def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: little room is a warning, almost none a failure; a folder that is not there yet has a parent."""
+    """Ours: little room for embedded servers is a warning, almost none a failure; a missing folder has a parent."""
     rooms = [50 << 30, 500 << 20, 1 << 20]
 
     def usage(place: Path) -> SimpleNamespace:
@@ -114,8 +118,33 @@ def test_a_disk_with_room_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("shutil.disk_usage", usage)
 
-    seen = [judge_disk(tmp_path / "not" / "there").status for _ in range(3)]
+    seen = [judge_disk(tmp_path / "not" / "there", is_embedded=True).status for _ in range(3)]
     assert seen == [Verdict.OK, Verdict.WARNING, Verdict.FAILED]
+
+
+@pytest.mark.parametrize(("free", "status"), [(64 << 20, Verdict.OK), (8 << 20, Verdict.WARNING), (0, Verdict.FAILED)])
+def test_configured_servers_need_no_room_in_the_data_folder(
+    free: int, status: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a replica in a container with a small tmpfs is sound; the data is at the configured servers (SRV-6)."""
+
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    found = judge_disk(tmp_path, is_embedded=False)
+
+    assert found.status is status
+    assert "configured servers" in found.detail
+
+
+def test_the_data_folder_holds_data_where_no_server_is_configured() -> None:
+    """Ours: the doctor reads from the settings which of the two it examines (SRV-6)."""
+    keys = Keys(secret_keys=(), operator_key="", operator_key_is_new=False)
+    urls = {"database_url": "postgresql://x/y", "redis_url": "redis://x"}
+    for given, is_embedded in ({}, True), (urls, False):
+        settings = Settings.model_validate(given)
+        assert describe_installation(settings, keys, code=Registrations(), **urls).is_embedded is is_embedded
 
 
 def test_an_old_redis_or_a_replica_is_found() -> None:

@@ -3,7 +3,16 @@
 import json
 import shlex
 
-from gateway.cli.clients import claude_code_line, client_lines, curl_line, cursor_line, render_clients, vs_code_line
+from gateway.cli.clients import (
+    call_line,
+    claude_code_line,
+    client_lines,
+    curl_line,
+    cursor_line,
+    render_clients,
+    vs_code_line,
+)
+from gateway.cli.fields import JsonObject
 
 _URL = "http://127.0.0.1:8080/t/try/mcp"
 _KEY = "mcpg_live_abc"
@@ -54,3 +63,54 @@ def test_every_client_has_exactly_one_line() -> None:
     assert [name for name, _ in client_lines("shop", _URL, _KEY)] == ["Claude Code", "Cursor", "VS Code", "curl"]
     assert all("\n" not in line for _, line in client_lines("shop", _URL, _KEY))
     assert render_clients("shop", _URL, _KEY).splitlines()[1].endswith(f"Authorization: Bearer {_KEY}")
+
+
+def _tool(name: str, properties: JsonObject, *, reads: bool = True) -> JsonObject:
+    schema: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": reads}}
+
+
+def _called(tools: list[JsonObject]) -> tuple[dict[str, str], JsonObject]:
+    words = shlex.split(call_line(_URL, _KEY, tools))
+    body: JsonObject = json.loads(words[words.index("-d") + 1])["params"]
+    return dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H"), body
+
+
+def test_a_safe_call_that_requires_nothing_is_offered_first() -> None:
+    """Ours: beside the list there is a line that calls a tool which only reads (SRV-1)."""
+    headers, params = _called(
+        [_tool("put", {}, reads=False), _tool("get", {"id": {"type": "integer"}}), _tool("all", {})]
+    )
+
+    assert (params["name"], params["arguments"]) == ("all", {})
+    assert (headers["Mcp-Method"], headers["Mcp-Name"]) == ("tools/call", "all")
+
+
+def test_required_arguments_have_values_of_the_document() -> None:
+    """Ours: an example of the document is better than a made-up value; mirrored arguments are headers too (SRV-1)."""
+    inner: JsonObject = {
+        "id": {"type": "integer", "examples": [7]},
+        "kind": {"enum": ["cat", "dog"]},
+        "region": {"type": "string", "x-mcp-header": "Region", "default": "o'eu"},
+        "q": {"type": "string"},
+    }
+    headers, params = _called([_tool("find", inner)])
+
+    assert params["arguments"] == {"id": 7, "kind": "cat", "region": "o'eu", "q": "example"}
+    assert headers["Mcp-Param-Region"] == "o'eu"
+
+
+def test_no_call_is_offered_where_none_is_safe_and_clear() -> None:
+    """Ours: what changes something, and what needs an object that nobody knows, is not offered (SAF-1)."""
+    bare: JsonObject = {"name": "bare"}
+    tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), bare]
+
+    assert call_line(_URL, _KEY, tools) == ""
+    assert "a safe call" not in render_clients("shop", _URL, _KEY)
+    assert render_clients("shop", _URL, _KEY, call="curl x").splitlines()[-1].split() == [
+        "a",
+        "safe",
+        "call",
+        "curl",
+        "x",
+    ]

@@ -61,8 +61,8 @@ def test_every_noun_has_its_verbs() -> None:
         "resource": sorted([*_OF_PRIMITIVES, "touch", "watch"]),
         "resource-template": _OF_PRIMITIVES,
         "prompt": _OF_PRIMITIVES,
-        "profile": ["create", "delete", "list", "show", "update"],
-        "credential": ["create", "delete", "list", "show", "update"],
+        "profile": ["create", "delete", "list", "set", "show", "update"],
+        "credential": ["create", "delete", "list", "set", "show", "update"],
         "webhook": ["create", "delete", "list", "rotate", "show", "test"],
         "watch": ["create", "delete", "list", "show", "update"],
         "policy": ["set", "show"],
@@ -100,6 +100,27 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
         assert "..." not in commands
 
 
+@pytest.mark.parametrize("group", ["profile", "credential"])
+@pytest.mark.parametrize("verb", ["create", "update", "set"])
+def test_help_has_an_example_whose_options_exist(group: str, verb: str) -> None:
+    """Ours: an example of help can be typed as it stands."""
+    command = _GROUPS[group].commands[verb]
+    example = (command.help or "").partition("Example:")[2]
+    words = [word for word in example.split() if word.startswith("--")]
+
+    assert example.split()[:3] == ["gateway", group, verb]
+    assert len(words) >= 3
+    assert set(words) <= {option for parameter in command.params for option in parameter.opts}
+
+
+def test_a_policy_is_offered_only_the_decisions_that_are_accepted() -> None:
+    """Ours: a value that help names is not refused afterwards (SAF-2)."""
+    shown = CliRunner().invoke(gateway, ["policy", "set", "--help"], prog_name="gateway")
+
+    assert "[allow|confirm|deny]" in shown.output
+    assert "approve" not in shown.output
+
+
 def test_a_mistyped_command_is_wrong_usage_with_a_suggestion() -> None:
     """Ours: a near miss is named."""
     shown = CliRunner().invoke(gateway, ["tennant"], prog_name="gateway")
@@ -125,7 +146,7 @@ def test_help_and_completion_import_no_command() -> None:
         ("gateway tenant re", 2, {"rename"}),
         ("gateway tenant list --js", 3, {"--json"}),
         ("gateway completion b", 2, {"bash"}),
-        ("gateway policy set --safe a", 4, {"allow", "approve"}),
+        ("gateway policy set --safe a", 4, {"allow"}),
     ],
 )
 def test_a_shell_can_complete_commands_options_and_choices(

@@ -43,6 +43,21 @@ def test_totals_name_operations_tools_bytes_and_an_estimate_of_tokens() -> None:
     assert count_tools(_REPORT) == 9
 
 
+def test_totals_of_one_are_singular() -> None:
+    """Ours: `1 operation`, not `1 operations` (OAS-3)."""
+    one: dict[str, object] = {
+        "operations": [{"method": "get", "path": "/a", "tool": "a", "status": "ok", "reasons": []}],
+        "counts": {"ok": 1, "degraded": 0, "skipped": 0},
+        "tools_list_bytes": 340,
+        "estimated_tokens": 85,
+    }
+
+    assert render_totals(one).splitlines() == [
+        "1 operation: 1 ok, 0 degraded, 0 skipped",
+        "1 tool, 340 bytes to list, about 85 tokens (estimate: bytes / 4)",
+    ]
+
+
 def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
     """Ours: a thousand operations with one fault are one line."""
     text = render_reasons(_REPORT)

@@ -1,6 +1,10 @@
 """What the aligned text looks like."""
 
-from gateway.cli.tables import clean, drop_controls, render_pairs, render_table, shorten, width_of
+import unicodedata
+
+import pytest
+
+from gateway.cli.tables import clean, count, drop_controls, render_pairs, render_table, shorten, width_of
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right() -> None:
@@ -39,3 +43,26 @@ def test_shortened_text_fits_and_says_that_it_is_cut() -> None:
     assert shorten("one  two\nthree", 20) == "one two three"
     assert shorten("one two three", 8) == "one two…"
     assert width_of(shorten("図書館図書館", 7)) <= 7
+    assert shorten("", 5) == ""
+    assert shorten("e\u0301e\u0301e\u0301", 2) == "e\u0301…"
+
+
+def test_shortening_measures_each_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a list of tools takes time in proportion to its descriptions, however long they are."""
+    measured: list[str] = []
+    measure = unicodedata.east_asian_width
+
+    def counted(sign: str) -> str:
+        measured.append(sign)
+        return measure(sign)
+
+    monkeypatch.setattr("unicodedata.east_asian_width", counted)
+
+    assert shorten("word " * 800, 60).endswith("word…")
+    assert len(measured) <= 4_000
+
+
+def test_a_count_of_one_has_a_singular_noun() -> None:
+    """Ours: sentences with numbers are read by people."""
+    assert [count(number, "tool") for number in (0, 1, 2, 1_223)] == ["0 tools", "1 tool", "2 tools", "1,223 tools"]
+    assert [count(number, "entry", "entries") for number in (1, 3)] == ["1 entry", "3 entries"]

@@ -2,9 +2,11 @@
 
 import inspect
 import re
+import subprocess
 from pathlib import Path
 
 from gateway import errors
+from gateway.domain import refusals
 from tests import promises
 from tests.ceilings import complaints
 
@@ -14,7 +16,8 @@ ROOT = Path(__file__).parents[3]
 def _error_classes() -> dict[str, type[errors.GatewayError]]:
     return {
         kind.__name__: kind
-        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        for module in (errors, refusals)
+        for _, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, errors.GatewayError)
     }
 
@@ -47,6 +50,15 @@ def test_the_code_map_names_every_package_and_nothing_else() -> None:
     assert mapped == packages | modules
 
 
+def test_the_help_of_make_is_aligned() -> None:
+    """Ours: every sentence of `make` begins in the same column, whatever its target is called."""
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    columns = {re.match(r"  make \S+ +", line) for line in shown.splitlines()}
+
+    assert None not in columns
+    assert len({found.end() for found in columns if found}) == 1
+
+
 def test_the_error_page_lists_every_error_with_its_code() -> None:
     """Ours: an error code that a client sees can be looked up in docs/errors.md."""
     text = (ROOT / "docs" / "errors.md").read_text()
@@ -55,9 +67,26 @@ def test_the_error_page_lists_every_error_with_its_code() -> None:
     assert {code: name for name, kind in _error_classes().items() for code in [kind.code]} == listed
 
 
+def test_the_page_that_is_served_has_a_row_for_every_code() -> None:
+    """Ours: the `type` of any problem leads to the row of its code (RFC 9457)."""
+    page = (ROOT / "gateway" / "web" / "errors.html").read_text()
+    sources = [
+        path.read_text()
+        for folder in ("web", "admin", "protocol")
+        for path in (ROOT / "gateway" / folder).glob("**/*.py")
+    ]
+    written = {code for source in sources for code in re.findall(r'"(http\.[a-z_]+)"', source)}
+    events = {"http.disconnect", "http.request", "http.response.body", "http.response.start"}
+    codes = {kind.code for kind in _error_classes().values()} | (written - events)
+
+    assert {"http.host_refused", "not_found"} <= codes
+    assert {code for code in codes if f'<tr id="{code}">' not in page} == set()
+
+
 def test_the_tree_in_the_error_module_draws_every_error() -> None:
     """Ours: the drawing at the top of errors.py is the tree below it."""
-    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__ or "")) | {"GatewayError"}
+    drawings = f"{errors.__doc__}{refusals.__doc__}"
+    drawn = set(re.findall(r"[├└]── (\w+)", drawings)) | {"GatewayError"}
 
     assert drawn == set(_error_classes())
 

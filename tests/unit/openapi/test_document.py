@@ -123,6 +123,30 @@ def test_nothing_is_no_document(raw: bytes) -> None:
     assert "empty" in str(refusal(raw))
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"<!DOCTYPE html>\n<html><body>Sign in</body></html>",
+        b"\xef\xbb\xbf  \n<HTML lang=en>",
+        b"<!-- Swagger UI -->\n<html>",
+        b'<?xml version="1.0"?><definitions/>',
+        b'<div id="swagger-ui" style="a: b">',
+    ],
+)
+def test_a_page_is_told_from_a_document(raw: bytes) -> None:
+    """OAS-1: a page in the place of the document says so, and what to look for."""
+    error = refusal(raw)
+
+    assert "HTML or XML page" in str(error)
+    assert "openapi.json" in str(error)
+
+
+def test_yaml_that_begins_like_markup_is_still_yaml() -> None:
+    """OAS-1: a merge key and a quoted key are no pages."""
+    assert "page" not in str(refusal(b"<<: {a: 1}\nb: 2"))
+    assert "page" not in str(refusal(b"<a: 1"))
+
+
 def test_an_object_that_is_no_json_is_refused() -> None:
     """Ours: a parsed document holds JSON values only."""
     assert "no JSON" in str(refusal({"openapi": "3.1.0", "paths": {"x": object()}}))

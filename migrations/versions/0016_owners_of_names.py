@@ -1,13 +1,13 @@
 """Tenants that have primitives of given names, for what code registers: one question for all tenants.
 
 The function has the rights of its caller and sets each tenant in turn, so row-level security holds for every row that
-it reads. Only adds: code of 0014 works on this schema.
+it reads. Only adds: code of 0015 works on this schema.
 """
 
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 

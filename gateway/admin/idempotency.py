@@ -1,0 +1,100 @@
+"""`Idempotency-Key` on POST requests (draft-ietf-httpapi-idempotency-key-header): read, run once, answered again.
+
+A repeated request passes the credential, its scopes and the limits like the first one, before any answer is opened.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import anyio
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.admin.endpoints import Admin, Received, Route
+from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
+from gateway.domain.idempotency import Attempt, KeptAnswer
+from gateway.errors import BadInput, GatewayError
+
+log = structlog.get_logger(__name__)
+
+HEADER = "idempotency-key"
+REPLAYED = "idempotency-replayed"
+
+_QUOTED = re.compile(r'"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
+_BARE = re.compile(r"[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,255}")
+_FORM = "Idempotency-Key must be 1 to 255 printable ASCII characters without quotes, commas and backslashes"
+_KEPT_HEADERS = ("cache-control", "content-type", "etag", "location")
+_RELEASE_S = 2.0
+
+
+def takes_key(method: str, path: str) -> bool:
+    """Whether a route honours the header: every POST inside a tenant."""
+    return method == "POST" and "{t}" in path
+
+
+def read_key(request: Request) -> str | None:
+    """The key, quoted as a string of RFC 8941 or bare; None where there is none.
+
+    Raises:
+        BadInput: it has another form, or stands twice.
+    """
+    given = request.headers.getlist(HEADER)
+    if not given:
+        return None
+    found = _QUOTED.fullmatch(given[0].strip()) if len(given) == 1 else None
+    if found is not None:
+        return found[1]
+    if len(given) > 1 or not _BARE.fullmatch(given[0].strip()):
+        raise BadInput(_FORM)
+    return given[0].strip()
+
+
+async def answer_once(
+    admin: Admin, route: Route, received: Received, key: str, answer: Callable[[Received], Awaitable[Response]]
+) -> Response:
+    """The answer to the first request with this key, made now or kept.
+
+    Raises:
+        IdempotencyKeyReused, RequestInProgress, AnswerNotKept: see `gateway.catalog.idempotency`.
+    """
+    asked = KeyedRequest(caller=received.by.caller, key=key, parts=_parts(route, received))
+    found = await reserve(received.tenant, admin.catalog, asked)
+    if isinstance(found, KeptAnswer):
+        headers = {**found.headers, REPLAYED: "true"}
+        return Response(found.body, found.status, headers=headers)
+    try:
+        response = await answer(replace(received, by=replace(received.by, attempt=found)))
+    except BaseException:
+        await _release(admin, received, found)
+        raise
+    await _keep(admin, received, found, response)
+    return response
+
+
+def _parts(route: Route, received: Received) -> list[bytes]:
+    """All that makes it this request: the route, what its path and query name, the version it expects, its body."""
+    named = sorted((name, value) for name, value in received.path.items() if name != "t")
+    expected = sorted(received.expected or ())
+    texts = [route.method, route.path, repr(named), repr(sorted(received.query)), repr(expected)]
+    return [*(text.encode("utf-8", "surrogatepass") for text in texts), received.body]
+
+
+async def _release(admin: Admin, received: Received, attempt: Attempt) -> None:
+    """Let a request that failed be sent again; where this fails, its lease ends."""
+    with anyio.move_on_after(_RELEASE_S, shield=True):
+        try:
+            await release(received.tenant, admin.catalog, attempt)
+        except GatewayError as error:
+            log.warning("idempotency_release_failed", reason=error.message)
+
+
+async def _keep(admin: Admin, received: Received, attempt: Attempt, response: Response) -> None:
+    """Keep the answer; the request is done and answered also where this fails."""
+    headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+    kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))
+    try:
+        await keep(received.tenant, admin.catalog, attempt, kept)
+    except GatewayError as error:
+        log.warning("idempotent_answer_lost", reason=error.message)

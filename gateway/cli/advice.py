@@ -1,0 +1,66 @@
+"""What to do about an import that makes no tool, or a list of tools that costs a client much."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from gateway.cli.fields import JsonObject, as_list, as_objects, as_text, number_at, text_at
+from gateway.cli.reports import count_tools
+from gateway.cli.tables import clean, count, render_pairs, thousands
+
+_DEAR_TOKENS = 10_000
+"""A model reads the list before its first call; about a twentieth of a context of 200,000 tokens."""
+_CHOICES = 3
+_SERVER = re.compile(r"\bservers?\b")
+_BASE_URL = "give --base-url https://HOST/PATH: the document does not say where its API is"
+
+
+def explain_no_tools(report: JsonObject) -> str:
+    """Why no operation became a tool, and which option would change that."""
+    reasons = _skipped_reasons(report)
+    if not reasons:
+        return "no tool: the document declares no operation under `paths`"
+    if any(_SERVER.search(reason) for reason in reasons):
+        return f"no tool: {_BASE_URL}"
+    if all(reason.startswith("not selected") for reason in reasons):
+        return "no tool: the --include and --exclude options, or the document's own wishes, leave no operation"
+    return f"no tool: no operation can be one, for example: {clean(reasons[0])}"
+
+
+def advise(report: JsonObject) -> str:
+    """What would make the import better; nothing where it is fine."""
+    tokens = number_at(report, "estimated_tokens")
+    if count_tools(report) and tokens >= _DEAR_TOKENS:
+        said = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"
+        return f"{said}\n" + "\n".join(f"  {line}" for line in render_pairs(_choices(report)).splitlines())
+    if count_tools(report) and any(_SERVER.search(reason) for reason in _skipped_reasons(report)):
+        return f"for the operations without a server: {_BASE_URL}"
+    return ""
+
+
+def _skipped_reasons(report: JsonObject) -> Sequence[str]:
+    operations = [found for found in as_objects(report.get("operations")) if found.get("tool") is None]
+    return [as_text(reason) for found in operations for reason in as_list(found.get("reasons")) or ["no reason given"]]
+
+
+def _choices(report: JsonObject) -> list[tuple[str, str]]:
+    """Options with what they would leave of the tools: query tools, one method, the largest parts of the paths."""
+    made = [found for found in as_objects(report.get("operations")) if found.get("tool") is not None]
+    of = f"of {count(len(made), 'tool')}"
+    reads = sum(text_at(found, "method").upper() == "GET" for found in made)
+    parts = Counter(pattern for pattern in _patterns([text_at(found, "path") for found in made]))
+    return [
+        ("--expose query", "a few tools that search, describe and call all operations"),
+        *([("--include-method GET", f"{thousands(reads)} {of}, which read")] if 0 < reads < len(made) else []),
+        *((f"--include-path '{part}'", f"{thousands(number)} {of}") for part, number in parts.most_common(_CHOICES)),
+    ]
+
+
+def _patterns(paths: Sequence[str]) -> Sequence[str]:
+    """For each path the shell pattern of its first segment that not all paths share, where one can be quoted."""
+    split = [path.split("/")[1:] for path in paths]
+    shared = 0
+    while len({tuple(segments[: shared + 1]) for segments in split}) == 1 and len(split[0]) > shared:
+        shared += 1
+    begun = ["/" + "/".join(segments[: shared + 1]) for segments in split if len(segments) > shared + 1]
+    return [f"{start}/*" for start in begun if re.fullmatch(r"[A-Za-z0-9_/.~-]+", start)]
