@@ -19,7 +19,7 @@ from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.port import LogLevel, Question
 from gateway.protocol import messages
 from gateway.protocol.outlets import Outlet
-from gateway.protocol.questions import ANSWER_S, declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.questions import ANSWER_S, check_answer, declares, is_answer, need, request_of, wanted_levels
 from gateway.protocol.telling import Telling
 
 log = structlog.get_logger(__name__)
@@ -91,7 +91,7 @@ class SessionPeer:
 
         Raises:
             CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: no answer in time, one that is no answer, or the session has ended.
+            ClientSilent: no answer in time, one that does not match the question, or the session has ended.
         """
         for question in questions.values():
             need(question, self.can)
@@ -196,4 +196,5 @@ def _result_of(said: bytes, question: Question) -> Mapping[str, Any]:
     if not is_answer(question.kind, result):
         raise ClientSilent("what the client answered is no answer to what was asked")
     found: dict[str, Any] = result
+    check_answer(question, found)
     return found

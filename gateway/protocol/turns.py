@@ -1,4 +1,4 @@
-"""The requests of sessions that this replica is answering: each can be cancelled by its client or end with its session."""
+"""The requests of sessions that this replica is answering: each ends when its client cancels it or its session ends."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager

@@ -4,7 +4,13 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from mcp_types import LOG_LEVEL_META_KEY, LoggingMessageNotificationParams, RequestParamsMeta
+from mcp_types import (
+    LOG_LEVEL_META_KEY,
+    ElicitResult,
+    LoggingMessageNotificationParams,
+    RequestParamsMeta,
+    TextContent,
+)
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import call
@@ -36,6 +42,25 @@ async def test_an_answer_may_reach_another_replica_than_the_call(talk: Talk, rev
     assert asked["params"].get("mode", "form") == "form"
     assert (accepted.status_code, accepted.content) == (202, b"")
     assert _text(answer) == "accept true"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_content_that_does_not_match_the_form_ends_the_call(talk: Talk, mode: Mode) -> None:
+    """MCP: what a user filled in is validated; the handler never sees what does not fit (SRV-1, CAL-4)."""
+    contents: list[dict[str, Any]] = [{"confirm": "yes"}, {}, {"confirm": True}]
+
+    async def answer(*_: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content=contents.pop(0))
+
+    async with talk.replicas.client(talk.slug, talk.key, mode, elicitation_callback=answer) as client:
+        wrong, empty, right = [await client.call_tool("danger", {}) for _ in range(3)]
+
+    for refused, place in ((wrong, "/confirm: "), (empty, "/: ")):
+        assert refused.is_error
+        said = cast(TextContent, refused.content[0]).text
+        assert said.startswith("the client's answer does not match the form that it was asked to fill in\n" + place)
+        assert (refused.meta or {})["gateway/error"]["code"] == "call.client_silent"
+    assert cast(TextContent, right.content[0]).text == "accept true"
 
 
 async def test_a_page_is_opened_where_the_client_can(talk: Talk) -> None:

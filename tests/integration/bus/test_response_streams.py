@@ -1,4 +1,4 @@
-"""The response stream of one request over a real Redis: the task that serves the request ends it, whatever is stored."""
+"""The response stream of one request over a real Redis: its end depends on the serving task, not on what is stored."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -132,7 +132,9 @@ async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere
         await until(is_ended)
 
 
-@pytest.mark.parametrize(("has_spoken", "may_stream", "status"), [(True, True, 200), (False, True, 200), (False, False, 202)])
+@pytest.mark.parametrize(
+    ("has_spoken", "may_stream", "status"), [(True, True, 200), (False, True, 200), (False, False, 202)]
+)
 async def test_what_is_not_answered_ends_without_an_event(
     two: Two, raw: Any, has_spoken: bool, may_stream: bool, status: int
 ) -> None:
