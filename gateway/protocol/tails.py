@@ -161,6 +161,7 @@ class StandaloneTail:
     async def _step(self, after: str, revision: int) -> tuple[str, int]:
         try:
             found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
+            await self._adopt_handshake()
         except RedisUnavailable:
             await self._to.rest(_RETRY_S)
             return after, revision
@@ -181,6 +182,18 @@ class StandaloneTail:
         if not found.has_more and not self._to.is_over and not await self._to.rest():
             await self._probe()
         return after, revision
+
+    async def _adopt_handshake(self) -> None:
+        """Learn what `initialize` promised: over HTTP+SSE the stream is there before it, and any replica answers it.
+
+        The record is stored before the answer, which wakes the stream; so the record is there before any notice is due.
+
+        Raises:
+            RedisUnavailable: it is not known.
+        """
+        if not self._record.is_open:
+            found = await self._sessions.find(self._record.tenant, self._record.id)
+            self._record = found or self._record
 
     async def _probe(self) -> None:
         """Look whether anybody is there, after a while in which nothing was to be sent."""
