@@ -18,6 +18,7 @@ from gateway.bus.session_keys import SessionKeys
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.port import LogLevel, Question
 from gateway.protocol import messages
+from gateway.protocol.content_kinds import known_messages
 from gateway.protocol.outlets import Outlet
 from gateway.protocol.questions import ANSWER_S, check_answer, declares, is_answer, need, request_of, wanted_levels
 from gateway.protocol.telling import Telling
@@ -133,6 +134,8 @@ class SessionPeer:
         params = asked.get("params")
         if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
             del params["mode"]  # there was but one, without a name
+        if params is not None and question.kind == "sampling":
+            params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._outlet.say(messages.request(name, asked["method"], params), question=name):
             raise ClientSilent("the client takes no stream, or its session has ended")
 
