@@ -107,6 +107,13 @@ def is_json(scope: Scope) -> bool:
     return declared == JSON or (declared is not None and declared.partition(b";")[0].strip().lower() == JSON)
 
 
+def is_encoded(scope: Scope) -> bool:
+    """Whether the body is declared as compressed, or otherwise encoded."""
+    fields = fields_of(scope)
+    coding = fields.get(b"content-encoding", b"")
+    return b"content-encoding" in fields.repeated or coding.strip().lower() not in {b"", b"identity"}
+
+
 def replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that hands out a body already read, then goes on with the original."""
     pending: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
