@@ -21,7 +21,7 @@ from gateway.bus.claims import Claim
 from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.errors import RedisUnavailable
 from gateway.protocol import sse
-from gateway.protocol.messages import lost
+from gateway.protocol.messages import forgotten, lost
 from gateway.protocol.sse import Place
 from gateway.protocol.streams import Stream
 from gateway.protocol.tails import RequestTail
@@ -215,15 +215,20 @@ class PostOutlet:
             self._answer = text
 
     async def _insist(self, text: bytes) -> None:
-        """Write it down once Redis answers, for as long as its session may last without it."""
-        for _ in range(self._insist_s):
+        """Write it down once Redis answers, for as long as its session may last without that.
+
+        After a minute only the end of the stream is: answers are large, and nobody may come back for them.
+        """
+        for attempt in range(self._insist_s):
+            if attempt == _RETRIES:
+                log.error("answer_not_kept", stream=self._stream)
+                text = self._answer = forgotten(self._posted.request)
             try:
                 await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
             return
-        log.error("answer_not_kept", stream=self._stream)
 
 
 class OldOutlet:

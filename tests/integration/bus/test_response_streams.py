@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 import pytest
 from starlette.types import Message
 
-from gateway.bus.logs import START, Run
+from gateway.bus.logs import START, Logs, Run
+from gateway.bus.session_keys import SessionKeys
 from gateway.domain.identifiers import KeyId
 from gateway.domain.principals import Principal
-from gateway.protocol.messages import lost
+from gateway.errors import RedisUnavailable
+from gateway.protocol import outlets
+from gateway.protocol.messages import forgotten, lost
 from gateway.protocol.outlets import Posted, PostOutlet
 from gateway.protocol.streams import Stream
 from gateway.protocol.turns import NO_ANSWER
@@ -105,6 +108,44 @@ async def test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same(tw
     assert ANSWER in client.body
     assert b"forged" not in client.body
     assert client.is_ended
+
+
+class _Away(Logs):
+    """Logs that do not take an answer for so many times."""
+
+    failures = 4
+
+    async def append(
+        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
+    ) -> str | None:
+        if is_final and self.failures:
+            self.failures -= 1
+            raise RedisUnavailable("away")
+        return await super().append(keys, stream, text, is_final=is_final, question=question)
+
+
+async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
+    two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an answer is held for a minute while Redis is away; then a replay is told that it is gone (SRV-4)."""
+    monkeypatch.setattr(outlets, "_RETRIES", 2)
+    monkeypatch.setattr(outlets, "_RETRY_S", 0.01)
+    client = _Client()
+    client.gate.set()
+    outlet = _outlet(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)
+    assert await outlet.say(b'{"method":"first"}')
+
+    with anyio.fail_after(10):
+        await outlet.finish(ANSWER)
+        outlet.leave()
+        assert ANSWER in client.body
+        stream = (await _log_of(raw)).rpartition(":")[2]
+
+        async def is_ended() -> bool:
+            found = await two.there.logs.read(two.keys, stream, START)
+            return found.messages[-1].is_final and found.messages[-1].text == forgotten(b"1")
+
+        await until(is_ended)
 
 
 async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere(two: Two, raw: Any) -> None:
