@@ -15,11 +15,11 @@ def known_blocks(blocks: Iterable[Block], revision: str) -> list[Block]:
 
 
 def known_messages(messages: Iterable[Mapping[str, Any]], revision: str) -> list[Mapping[str, Any]]:
-    """The messages of a prompt or of a sampling request, of one block each, in the same way."""
+    """The messages of a prompt or of a sampling request in the same way; lists of blocks came after every kind."""
     return [
-        {**message, "content": _known(message["content"], revision)}
-        if isinstance(message["content"], dict)
-        else message
+        message
+        if isinstance(message["content"], list)
+        else {**message, "content": _known(message["content"], revision)}
         for message in messages
     ]
 

@@ -12,7 +12,7 @@ from tests.support.gateway import ACCEPT, META, MODERN
 from tests.support.handshake import Session, open_session
 
 VERSION = "mcp-protocol-version"
-LIST = {"jsonrpc": "2.0", "id": "l", "method": "tools/list", "params": {}}
+LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": "l", "method": "tools/list", "params": {}}
 
 
 @pytest.fixture
