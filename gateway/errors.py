@@ -31,7 +31,7 @@
     │   ├── OutputInvalid            its result does not match the tool's output schema
     │   ├── RecursionRefused         too many calls inside each other
     │   ├── CapabilityMissing        the client did not declare what the call has to ask of it
-    │   └── ClientSilent             the client gave no answer in time, or is gone
+    │   └── ClientSilent             the client is gone, or gave no answer in time or none that fits
     ├── UpstreamError
     │   ├── EgressDenied             the address is not one the gateway may dial
     │   ├── UpstreamUnreachable      no connection, or it broke
@@ -280,7 +280,7 @@ class CapabilityMissing(CallError):
 
 
 class ClientSilent(CallError):
-    """The client was asked and gave no answer in time, or is gone."""
+    """The client is gone, gave no answer in time, or one that does not match its question; the faults say where."""
 
     code = "call.client_silent"
 

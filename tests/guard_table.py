@@ -15,6 +15,9 @@ METHOD_OVERRIDES = "tests/attacks/test_method_overrides.py"
 DECLARED_LEVELS = "tests/attacks/test_declared_levels.py"
 OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
+WIRE_REFUSALS = "tests/behaviour/protocol/test_wire_refusals.py"
+ASKING = "tests/behaviour/sessions/test_asking.py"
+RESPONSE_STREAMS = "tests/integration/bus/test_response_streams.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
 ISOLATION = "tests/integration/store/test_isolation.py"
 STORE = "tests/integration/store/test_store.py"
@@ -676,6 +679,46 @@ THE_EDGE = (
         'if route.body is not NoBody and not _is_json(request.headers.get("content-type", "")):',
         "if False:",
         ("tests/behaviour/admin/test_admin_http.py::test_a_body_must_say_that_it_is_json",),
+    ),
+    Guard(
+        "mcp-one-version",
+        "two version headers cannot name two revisions, of which a proxy follows the other",
+        "gateway/protocol/endpoint.py",
+        "if (refused := contradictory(scope, exchange)) is not None:",
+        "if (refused := None) is not None:",
+        (f"{WIRE_REFUSALS}::test_version_headers_that_differ_are_refused",),
+    ),
+    Guard(
+        "mcp-uncompressed-body",
+        "a compressed body is neither inflated nor read as what it is not",
+        "gateway/protocol/endpoint.py",
+        "if is_encoded(scope):",
+        "if False:",
+        (f"{WIRE_REFUSALS}::test_a_compressed_body_is_refused",),
+    ),
+    Guard(
+        "form-content-of-sessions",
+        "a handler never sees content that does not match its form, in a session",
+        "gateway/protocol/session_peer.py",
+        "    check_answer(question, found)\n",
+        "",
+        (f"{ASKING}::test_content_that_does_not_match_the_form_ends_the_call",),
+    ),
+    Guard(
+        "form-content-of-rounds",
+        "a handler never sees content that does not match its form, in 2026-07-28",
+        "gateway/protocol/rounds.py",
+        "                check_answer(question, self._answers[key])",
+        "                pass",
+        (f"{ASKING}::test_content_that_does_not_match_the_form_ends_the_call",),
+    ),
+    Guard(
+        "response-ends",
+        "no response waits for an answer that cannot be read any more",
+        "gateway/protocol/tails.py",
+        "elif answer is not None:",
+        "elif False:",
+        (f"{RESPONSE_STREAMS}::test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same",),
     ),
 )
 

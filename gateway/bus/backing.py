@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.bus.bus import Bus
 from gateway.bus.claims import Claims
+from gateway.bus.lives import Lives
 from gateway.bus.logs import Logs
 from gateway.bus.nonces import Nonces
 from gateway.bus.places import Places
@@ -18,6 +19,7 @@ class Backing:
     """What any replica needs to go on with what another began."""
 
     bus: Bus
+    lives: Lives
     sessions: Sessions
     logs: Logs
     claims: Claims
@@ -34,6 +36,7 @@ def back_sessions(bus: Bus, *, idle_s: int) -> Backing:
     sessions = Sessions(bus, idle_s=idle_s)
     return Backing(
         bus=bus,
+        lives=Lives(bus),
         sessions=sessions,
         logs=Logs(bus, sessions),
         claims=Claims(bus),

@@ -15,12 +15,30 @@ log = structlog.get_logger(__name__)
 _BEAT_S = 1.0
 _LIFE_MS = 3500
 _BEAT = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
+_EXISTS = "return redis.call('EXISTS', KEYS[1])"
 _END = "return redis.call('DEL', KEYS[1])"
 
 
 def life_key(namespace: str, replica: str) -> str:
     """What is there for as long as the replica lives."""
     return f"{namespace}:replica:{replica}:alive"
+
+
+class Lives:
+    """All replicas, as seen from this one."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._exists = bus.script(_EXISTS)
+
+    async def is_alive(self, replica: str) -> bool:
+        """True until 3.5 s after the replica has ended without saying so; also while Redis is away."""
+        if replica == self._bus.replica:
+            return True
+        try:
+            return bool(await self._exists((life_key(self._bus.namespace, replica),)))
+        except RedisUnavailable:
+            return True
 
 
 class Life:

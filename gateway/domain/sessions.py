@@ -23,6 +23,8 @@ class SessionRecord:
     """The lists of which the client was promised notices."""
     transport: Literal["http", "sse"] = "http"
     """`sse` is the HTTP+SSE of 2024-11-05, where the stream comes before the handshake."""
+    holder: str = ""
+    """The replica with the stream of HTTP+SSE, on which the session depends; empty where any replica will do."""
 
     @property
     def is_open(self) -> bool:

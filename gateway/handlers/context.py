@@ -135,7 +135,8 @@ class Context:
 
         Raises:
             CapabilityMissing: the client cannot ask its user.
-            ClientSilent: no answer in time.
+            ClientSilent: no answer in time, or one that does not match the schema.
+            HandlerFailed: the schema is not valid.
         """
         wanted = schema or {"type": "object", "properties": {}}
         answer = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)

@@ -80,7 +80,7 @@ class Peer(Protocol):
         Raises:
             InputRequired: the answers come with a later request; the handler lets this through.
             CapabilityMissing: the client did not declare what the question needs.
-            ClientSilent: no answer in time, or the client is gone.
+            ClientSilent: no answer in time, one that does not match the form, or the client is gone.
         """
         ...
 

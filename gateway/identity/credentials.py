@@ -28,6 +28,12 @@ from gateway.identity.turns import Turns
 
 OPERATOR = Operator()
 
+REFUSED = (
+    "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
+    " expired nor revoked"
+)
+"""The one message of every refusal."""
+
 _REMEMBERED_S = 3.0
 """From when it was asked for; a revoked key has to be refused within five, and a slow answer may be part of that."""
 
@@ -297,7 +303,7 @@ def _known_as(known: _Known | None, principal: Principal) -> Principal:
 
 
 def _refusal() -> Unauthenticated:
-    return Unauthenticated("the credential is missing or not valid")
+    return Unauthenticated(REFUSED)
 
 
 def _token_of(authorization: str | None) -> bytes | None:

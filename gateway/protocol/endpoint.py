@@ -33,13 +33,13 @@ from gateway.errors import (
 from gateway.identity.credentials import Credentials
 from gateway.protocol.crowds import Crowds
 from gateway.protocol.current import CURRENT, Exchange
-from gateway.protocol.envelopes import misjudged, unsupported
+from gateway.protocol.envelopes import contradictory, misjudged, unsupported
 from gateway.protocol.handshake import Handshake
 from gateway.protocol.legacy import Legacy
 from gateway.protocol.modern import MAX_BODY, Modern
 from gateway.protocol.pacing import Pacing
 from gateway.protocol.tracing import traced
-from gateway.protocol.wire import accepts, answer, header, id_of, invalid_request, is_json, refusal
+from gateway.protocol.wire import accepts, answer, header, id_of, invalid_request, is_encoded, is_json, refusal
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values
@@ -97,7 +97,9 @@ class Endpoint:
                     if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
                         await self.pacing.sleep(delay)
                         await self._admit(scope)  # the key may have ended meanwhile
-                    if scope["method"] == "POST" and door != "sse":
+                    if (refused := contradictory(scope, exchange)) is not None:
+                        await answer(send, 400, refused)
+                    elif scope["method"] == "POST" and door != "sse":
                         await self._post(scope, receive, send, exchange, is_old=door == "messages")
                     else:
                         await self._serve(scope, receive, send, exchange, door)
@@ -142,23 +144,20 @@ class Endpoint:
         elif door == "sse":
             await self._legacy.get(scope, receive, send, exchange)
         elif _is_modern(scope):
-            await self._refuse_era(scope, receive, send, exchange)
+            await _refuse_era(scope, send, exchange)
         elif method == "GET":
             await self._handshake.get(scope, receive, send, exchange)
         else:
             await self._handshake.delete(scope, send, exchange)
 
-    async def _refuse_era(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
-        """Streams and sessions are the handshake era's; of a revision that nobody knows not even that can be said."""
-        version = header(scope, b"mcp-protocol-version") or ""
-        if version in MODERN_PROTOCOL_VERSIONS:
-            await self._modern.refuse(scope, receive, send)
-        else:
-            await answer(send, 400, unsupported(version, exchange))
-
     async def _post(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, *, is_old: bool) -> None:
         if not is_json(scope):
             await answer(send, 415, invalid_request("Content-Type must be application/json", exchange.correlation_id))
+            return
+        if is_encoded(scope):
+            said = "the body must not be compressed; send it without Content-Encoding"
+            identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
+            await answer(send, 415, invalid_request(said, exchange.correlation_id), headers=identity)
             return
         if not accepts(scope, "application/json") and not is_old:
             await answer(send, 406, invalid_request("Accept must include application/json", exchange.correlation_id))
@@ -184,9 +183,13 @@ class Endpoint:
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
     ) -> Awaitable[None]:
         """The message in the hands of its era."""
+        has_envelope = _has_envelope(message)
         if _is_modern(scope):
+            version = header(scope, b"mcp-protocol-version") or ""
+            if not has_envelope and version not in MODERN_PROTOCOL_VERSIONS:
+                return answer(send, 400, unsupported(version, exchange, message))
             return self._modern.post(scope, receive, send, message, raw, exchange)
-        if _is_misrouted(message) and (refused := misjudged(message, scope, exchange)) is not None:
+        if has_envelope and (refused := misjudged(message, scope, exchange)) is not None:
             return answer(send, 400, refused)
         return self._handshake.post(scope, send, message, exchange)
 
@@ -213,8 +216,18 @@ def _one_object(value: object) -> dict[str, Any] | None:
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
-def _is_misrouted(message: dict[str, Any]) -> bool:
-    """Whether a body that came without the modern header is one of the modern era."""
+async def _refuse_era(scope: Scope, send: Send, exchange: Exchange) -> None:
+    """Streams and sessions are the handshake era's; of a revision that nobody knows not even that can be said."""
+    version = header(scope, b"mcp-protocol-version") or ""
+    if version in MODERN_PROTOCOL_VERSIONS:
+        refused = invalid_request(f"{version} has no sessions; this URL takes POST", exchange.correlation_id)
+        await answer(send, 405, refused, headers=((b"allow", b"POST"),))
+    else:
+        await answer(send, 400, unsupported(version, exchange))
+
+
+def _has_envelope(message: dict[str, Any]) -> bool:
+    """Whether a body names its revision, as those of 2026-07-28 do."""
     params = _one_object(message.get("params")) or {}
     return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
 

@@ -4,6 +4,7 @@ The judge is the SDK's; the refusal carries what all errors of ours do.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from mcp.shared.inbound import (
@@ -15,7 +16,7 @@ from mcp.shared.inbound import (
     validate_mcp_param_headers,
 )
 from mcp_types import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION, JSONRPCRequest
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -29,6 +30,10 @@ _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
 }
 """The headers that say what the body does."""
+
+_VERSION: Final = MCP_PROTOCOL_VERSION_HEADER.encode()
+_SERVED: Final = [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)]
+_SHOWN: Final = 64
 
 
 def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
@@ -65,10 +70,22 @@ def mismatched(request: JSONRPCRequest, scope: Scope, exchange: Exchange) -> byt
     return None if verdict is None else _refused(verdict, exchange, request.model_dump())
 
 
-def unsupported(version: str, exchange: Exchange) -> bytes:
-    """The refusal of a revision that nobody knows, where there is no message that could name it."""
-    data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
-    return _refusal(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data, exchange, {})
+def unsupported(version: str, exchange: Exchange, message: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+    """The refusal of a header with a revision that nobody knows; the message has no envelope that names another."""
+    shown = version[:_SHOWN]
+    data = {"supported": _SERVED, "requested": shown}
+    return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, exchange, message)
+
+
+def contradictory(scope: Scope, exchange: Exchange) -> bytes | None:
+    """The refusal of version headers that differ, of which a proxy might follow another one; None for all others."""
+    if _VERSION not in fields_of(scope).repeated:
+        return None
+    said = {value for name, value in scope["headers"] if name == _VERSION}
+    if len(said) == 1:
+        return None
+    reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"
+    return _refusal(HEADER_MISMATCH, reason, None, exchange, {})
 
 
 def _refused(verdict: InboundLadderRejection, exchange: Exchange, message: Mapping[str, Any]) -> bytes:

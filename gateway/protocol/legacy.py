@@ -1,7 +1,8 @@
 """HTTP+SSE of 2024-11-05: one stream for everything that the server says, and a URL of its own for the client's part.
 
 The stream is a session that begins before its handshake and ends with its connection; the messages may reach any
-replica, and whatever answers them is written into the session's log, from where the stream sends it.
+replica, and whatever answers them is written into the session's log, from where the stream sends it. A session whose
+replica is gone, and its stream with it, is refused with 404.
 """
 
 from functools import partial
@@ -30,6 +31,7 @@ from gateway.protocol.wire import answer, id_of, invalid_request, refusal
 log = structlog.get_logger(__name__)
 
 _PARTING_S = 2.0
+_NOT_INITIALIZED = "the session is not initialized: send initialize, and wait for its answer, before other requests"
 
 
 class Legacy:
@@ -57,6 +59,7 @@ class Legacy:
             client={},
             revision=registry.revision,
             transport="sse",
+            holder=self._backing.bus.replica,
         )
         await sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         path = f"{scope['path'].removesuffix('/sse')}/messages?session_id={record.id}"
@@ -106,6 +109,8 @@ class Legacy:
         self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: OldOutlet
     ) -> bytes:
         if request.method != "initialize":
+            if not record.is_open and request.method != "ping":
+                return invalid_request(_NOT_INITIALIZED, exchange.correlation_id, request_id=request.id)
             return await self._calls.run(request, record, exchange, outlet)
         reply, begun = await self._calls.begin(request, record, exchange)
         if begun is not None:
@@ -121,8 +126,12 @@ class Legacy:
         if len(named) != 1:
             return None
         record = await self._backing.sessions.find(exchange.principal.tenant, named[0])
-        is_good = record is not None and belongs(record, exchange) and record.transport == "sse"
-        return record if is_good else None
+        if record is None or not belongs(record, exchange) or record.transport != "sse":
+            return None
+        if record.holder and not await self._backing.lives.is_alive(record.holder):
+            await self._end(record)  # nothing could be answered any more: the client has to connect anew
+            return None
+        return record
 
     async def _end(self, record: SessionRecord) -> None:
         self._turns.end_session(record.tenant, record.id)

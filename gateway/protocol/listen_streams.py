@@ -44,7 +44,7 @@ from gateway.protocol.identity import NAME, VERSION
 from gateway.protocol.listen import Change, Listen, Listens
 from gateway.protocol.plain_results import failed
 from gateway.protocol.streams import Stream
-from gateway.protocol.wire import accepts, answer
+from gateway.protocol.wire import accepts, answer, id_of, invalid_request
 
 METHOD: Final = "subscriptions/listen"
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -65,7 +65,11 @@ class ListenStreams:
     async def post(
         self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], exchange: Exchange
     ) -> bool:
-        """Serve a request, from its acknowledgement to its end; False when it is not good, and nothing was done."""
+        """Serve a request, from its acknowledgement to its end; False when the SDK is to refuse it."""
+        if not accepts(scope, sse.MEDIA_TYPE):
+            said, correlation_id = "Accept must include text/event-stream", exchange.correlation_id
+            await answer(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
+            return True
         asked = _read(scope, message)
         if asked is None:
             return False
@@ -149,7 +153,7 @@ def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
 def _read(scope: Scope, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
     """The request's id and what it asks for; None when the SDK would refuse it."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    if find_duplicated_routing_header(headers) is not None or not accepts(scope, sse.MEDIA_TYPE):
+    if find_duplicated_routing_header(headers) is not None:
         return None
     verdict = classify_inbound_request(message, headers=dict(headers))
     if not isinstance(verdict, InboundModernRoute):

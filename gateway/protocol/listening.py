@@ -17,7 +17,7 @@ from gateway.protocol.current import Exchange
 from gateway.protocol.sse import Place
 from gateway.protocol.streams import Stream, Streams
 from gateway.protocol.tails import RequestTail, StandaloneTail
-from gateway.protocol.wire import Headers
+from gateway.protocol.wire import Headers, answer
 from gateway.registry.registry import Registry
 
 FIRST_PRIMED: Final = "2025-11-25"
@@ -103,21 +103,24 @@ class Listening:
         await stream.finish()
 
     async def come_back(self, visit: Visit, place: Place) -> None:
-        """The rest of a request's stream; when there is nothing left of it, it ends at once.
+        """The rest of a request's stream; 204 when there is none, which ends a client's attempts to come back.
 
         Raises:
             LimitExceeded: too many streams are open.
+            RedisUnavailable: what is left is not known.
         """
         record, logs = visit.record, self._backing.logs
         keys = self._backing.sessions.keys(record.tenant, record.id)
         run = await logs.find_run(keys, place.stream)
+        tail = RequestTail(logs=logs, keys=keys, stream=place.stream, run=run)
+        if run is None or await tail.is_spent(place.after):
+            await answer(visit.send, 204, headers=visit.headers)
+            return
         stream = await self._open(visit)
         try:
             async with self._backing.bus.hearing(keys.wake, stream.wake):
                 await stream.begin(visit.headers)
-                if run is not None:
-                    tail = RequestTail(logs=logs, keys=keys, stream=place.stream, run=run)
-                    await tail.follow(stream, place.after)
+                await tail.follow(stream, place.after)
                 await stream.finish()
         finally:
             await self._streams.close(stream)

@@ -96,10 +96,6 @@ class Modern:
             return None
         return await self._kernel.run_silently(request, MODERN, exchange)
 
-    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a method other than POST."""
-        await self._json.handle_request(scope, receive, send)
-
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:
     return StreamableHTTPSessionManager(

@@ -2,6 +2,9 @@
 
 What goes on a stream is written down first, so that the client can go on with it at any replica. The connection itself
 is only one way to read it: it may break or be ended early, while the call goes on.
+
+One owner ends every wait: the task that serves the request. It hands the answer over in memory as well, so the stream
+ends whatever became of the stored one, and with `leave` it ends the stream and its log where there was no answer.
 """
 
 import asyncio
@@ -18,6 +21,7 @@ from gateway.bus.claims import Claim
 from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.errors import RedisUnavailable
 from gateway.protocol import sse
+from gateway.protocol.messages import forgotten, lost
 from gateway.protocol.sse import Place
 from gateway.protocol.streams import Stream
 from gateway.protocol.tails import RequestTail
@@ -45,7 +49,7 @@ class Outlet(Protocol):
         ...
 
     async def finish(self, text: bytes) -> None:
-        """Send the answer."""
+        """Send the answer, or end without one if it is empty."""
         ...
 
 
@@ -72,6 +76,7 @@ class PostOutlet:
         self._logs = backing.logs
         self._claims = backing.claims
         self._spawn = backing.bus.spawn
+        self._insist_s = backing.idle_s
         self._give_up = give_up
         self._order = asyncio.Lock()
         self._is_open = self._is_over = False
@@ -79,7 +84,8 @@ class PostOutlet:
         self.is_refused = False
         """Whether a request of this id was found to be running already."""
         self._said = 0
-        self._left: bytes | None = None
+        self._answer: bytes | None = None
+        """The answer, from the moment at which it was stored or could not be."""
         self._sent = asyncio.Event()
 
     @property
@@ -129,13 +135,13 @@ class PostOutlet:
             self._to.end()
 
     async def finish(self, text: bytes) -> None:
-        """Answer; returns when the answer was sent, or the client is gone."""
+        """Answer; returns when the answer was sent, or the client is gone. An empty text is no answer: it only ends."""
         async with self._order:
             if not self._is_open:
                 self._is_over = True
                 if self._claim is not None:
                     await self._claim.give_back()  # with its answer the client may use the id again
-                await self._to.answer(text, self._posted.headers)
+                await self._answer_whole(text)
                 return
         await self._write_down(text)
         self._to.wake()
@@ -146,6 +152,25 @@ class PostOutlet:
         self._is_over = True
         if self._claim is not None:
             self._claim.leave()
+        if self._is_open:
+            if self._answer is None:
+                self._abandon()
+            self._to.end()
+
+    def _abandon(self) -> None:
+        """The call has failed in a way that left no answer: whoever comes back is told that there is none."""
+        self._answer = lost(self._posted.request)
+        self._spawn(self._insist, self._answer)
+
+    async def _answer_whole(self, text: bytes) -> None:
+        """Answer with JSON; what is not answered is an event stream without events, as HTTP wants some response."""
+        if text:
+            await self._to.answer(text, self._posted.headers)
+        elif self._posted.may_stream():
+            await self._to.begin(self._posted.headers)
+            await self._to.finish()
+        else:
+            await self._to.acknowledge(self._posted.headers)
 
     def _refuse(self) -> None:
         self.is_refused = True
@@ -153,7 +178,7 @@ class PostOutlet:
 
     async def _open(self) -> bool:
         async with self._order:
-            if self._is_open or self._is_over or not self._posted.may_stream():
+            if self._is_open or self._is_over or self.is_refused or not self._posted.may_stream():
                 return self._is_open
             posted = self._posted
             opened = await self._logs.open(posted.keys, self._stream, posted.request)
@@ -162,12 +187,15 @@ class PostOutlet:
                     self._refuse()
                 return False
             self._is_open, self._claim = True, None  # the stream has the id now
-            self._spawn(self._send, opened)
+            if self._is_over:  # left meanwhile
+                self._abandon()
+            else:
+                self._spawn(self._send, opened)
             return True
 
     async def _send(self, first: str) -> None:
         posted = self._posted
-        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=self._stream, left=lambda: self._left)
+        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=self._stream, answer=lambda: self._answer)
         try:
             await self._to.begin(posted.headers)
             if posted.is_resumable:
@@ -180,21 +208,27 @@ class PostOutlet:
     async def _write_down(self, text: bytes) -> None:
         """Write the answer down; where that fails it is sent all the same, and written when it can be."""
         try:
-            if await self._logs.append(self._posted.keys, self._stream, text, is_final=True) is None:
-                self._left = text  # the session has ended, or the call was given up for lost
+            await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
         except RedisUnavailable:
-            self._left = text
             self._spawn(self._insist, text)
+        finally:
+            self._answer = text
 
     async def _insist(self, text: bytes) -> None:
-        for _ in range(_RETRIES):
-            await anyio.sleep(_RETRY_S)
+        """Write it down once Redis answers, for as long as its session may last without that.
+
+        After a minute only the end of the stream is: answers are large, and nobody may come back for them.
+        """
+        for attempt in range(self._insist_s):
+            if attempt == _RETRIES:
+                log.error("answer_not_kept", stream=self._stream)
+                text = self._answer = forgotten(self._posted.request)
             try:
                 await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
             except RedisUnavailable:
+                await anyio.sleep(_RETRY_S)
                 continue
             return
-        log.error("answer_not_kept", stream=self._stream)
 
 
 class OldOutlet:
@@ -233,10 +267,12 @@ class OldOutlet:
         """Nothing: nobody could come back."""
 
     async def finish(self, text: bytes) -> None:
-        """Send the answer."""
+        """Send the answer; an empty text is none."""
         async with self._order:
             self._is_over = True
             await self._claim.give_back()
+        if not text:
+            return
         for _ in range(_RETRIES):
             try:
                 await self.say(text)

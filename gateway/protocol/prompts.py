@@ -9,6 +9,7 @@ from gateway.calls.run import Calls
 from gateway.domain.primitives import Family
 from gateway.handlers.port import InputRequired
 from gateway.protocol.capabilities import demand
+from gateway.protocol.content_kinds import known_messages
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import unknown
 from gateway.protocol.peer import input_required_result, speaking
@@ -48,7 +49,10 @@ class Prompts:
                 )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
-        result: dict[str, Any] = {"messages": list(filled.messages), "resultType": "complete"}
+        result: dict[str, Any] = {
+            "messages": known_messages(filled.messages, ctx.protocol_version),
+            "resultType": "complete",
+        }
         if filled.description is not None:
             result["description"] = filled.description
         return result

@@ -1,4 +1,7 @@
-"""What may be asked of a client, as both eras write it: methods, the capabilities they need, the form of answers."""
+"""What may be asked of a client, as both eras write it: methods, the capabilities they need, the form of answers.
+
+What a user filled in is checked against the schema of the question before the handler sees it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, get_args
@@ -12,7 +15,9 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.errors import CapabilityMissing
+from gateway.definitions.ask_schemas import compile_ask_schema
+from gateway.definitions.compiled_schemas import Validator, find_faults
+from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
 from gateway.handlers.port import LogLevel, Question, QuestionKind
 
 METHODS: Final[Mapping[QuestionKind, str]] = {
@@ -42,12 +47,14 @@ def request_of(question: Question) -> dict[str, Any]:
 
 
 def need(question: Question, can: Callable[[str], bool]) -> None:
-    """Refuse a question that this client said nothing of being able to answer.
+    """Refuse a question that this client said nothing of being able to answer, or whose answer could not be checked.
 
     Raises:
         CapabilityMissing: it did not declare what the question needs.
+        HandlerFailed: the schema of the form is not valid.
     """
     is_page = question.kind == "elicitation" and question.params.get("mode") == "url"
+    _validator_of(question)
     capability = "elicitation.url" if is_page else question.kind
     if not can(capability):
         raise CapabilityMissing(f"the client did not declare {capability}", capability=capability)
@@ -78,6 +85,29 @@ def is_answer(kind: QuestionKind, answer: object) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def check_answer(question: Question, answer: Mapping[str, Any]) -> None:
+    """Refuse content that does not match the schema it was asked for with; content counts only where it was accepted.
+
+    Raises:
+        ClientSilent: the faults point into the content.
+    """
+    validator = _validator_of(question)
+    if validator is None or answer.get("action") != "accept":
+        return
+    faults = find_faults(validator, answer.get("content") or {})
+    if faults:
+        raise ClientSilent("the client's answer does not match the form that it was asked to fill in", faults=faults)
+
+
+def _validator_of(question: Question) -> Validator | None:
+    if question.kind != "elicitation" or "requestedSchema" not in question.params:
+        return None
+    try:
+        return compile_ask_schema(question.params["requestedSchema"])
+    except ValueError as error:
+        raise HandlerFailed("the schema of the form that the client is asked to fill in is not valid") from error
 
 
 def wanted_levels(least: object) -> Iterable[LogLevel]:

@@ -17,9 +17,9 @@ from mcp_types import INVALID_PARAMS, LoggingMessageNotification, LoggingMessage
 from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
 from pydantic import BaseModel
 
-from gateway.errors import HandlerFailed
+from gateway.errors import ClientSilent, HandlerFailed
 from gateway.handlers.port import InputRequired, LogLevel, Question, QuestionKind
-from gateway.protocol.questions import declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.questions import check_answer, declares, is_answer, need, request_of, wanted_levels
 from gateway.protocol.telling import Spawn, Telling
 
 MAX_STATE_BYTES = 64 * 1024
@@ -79,7 +79,11 @@ class RoundsPeer:
         Raises:
             InputRequired: not all of them are there yet.
             CapabilityMissing: the client did not declare what a question needs.
+            ClientSilent: what was filled in does not match the form.
         """
+        for key, question in questions.items():
+            if key in self._answers:
+                check_answer(question, self._answers[key])
         missing = {key: question for key, question in questions.items() if key not in self._answers}
         for question in missing.values():
             need(question, self.can)
@@ -111,7 +115,14 @@ class RoundsPeer:
         await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
 
     def _has_volunteered(self, key: str, question: Question) -> bool:
-        return key in self._volunteered and is_answer(question.kind, self._volunteered[key])
+        answer = self._volunteered.get(key)
+        if answer is None or not is_answer(question.kind, answer):
+            return False
+        try:
+            check_answer(question, answer)
+        except ClientSilent:
+            return False  # it was not asked for yet
+        return True
 
 
 def open_rounds(

@@ -18,8 +18,9 @@ from gateway.bus.session_keys import SessionKeys
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.port import LogLevel, Question
 from gateway.protocol import messages
+from gateway.protocol.content_kinds import known_messages
 from gateway.protocol.outlets import Outlet
-from gateway.protocol.questions import ANSWER_S, declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.questions import ANSWER_S, check_answer, declares, is_answer, need, request_of, wanted_levels
 from gateway.protocol.telling import Telling
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class SessionPeer:
 
         Raises:
             CapabilityMissing: the client did not declare what a question needs.
-            ClientSilent: no answer in time, one that is no answer, or the session has ended.
+            ClientSilent: no answer in time, one that does not match the question, or the session has ended.
         """
         for question in questions.values():
             need(question, self.can)
@@ -133,6 +134,8 @@ class SessionPeer:
         params = asked.get("params")
         if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
             del params["mode"]  # there was but one, without a name
+        if params is not None and question.kind == "sampling":
+            params["messages"] = known_messages(params["messages"], self._revision)
         if not await self._outlet.say(messages.request(name, asked["method"], params), question=name):
             raise ClientSilent("the client takes no stream, or its session has ended")
 
@@ -196,4 +199,5 @@ def _result_of(said: bytes, question: Question) -> Mapping[str, Any]:
     if not is_answer(question.kind, result):
         raise ClientSilent("what the client answered is no answer to what was asked")
     found: dict[str, Any] = result
+    check_answer(question, found)
     return found

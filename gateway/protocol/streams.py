@@ -58,6 +58,10 @@ class Stream:
         """Answer with JSON after all; nothing can be sent any more."""
         await answer(self._send, 200, body, headers=headers)
 
+    async def acknowledge(self, headers: Headers) -> None:
+        """Answer that there is nothing to be said (202)."""
+        await answer(self._send, 202, headers=headers)
+
     async def begin(self, headers: Headers) -> None:
         """Answer that events follow."""
         await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})

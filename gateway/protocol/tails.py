@@ -35,23 +35,29 @@ def _nothing() -> bytes | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestTail:
-    """The stream of one request, sent by the replica that runs it or, with `run`, by any other."""
+    """The stream of one request: sent by the task that serves it, which has its `answer`, or replayed, with `run`."""
 
     logs: Logs
     keys: SessionKeys
     stream: str
     run: Run | None = None
-    left: Callable[[], bytes | None] = _nothing
-    """The answer, when it could not be written down."""
+    answer: Callable[[], bytes | None] = _nothing
+    """The answer once there is one, stored or not."""
 
     async def follow(self, to: Stream, after: str) -> None:
-        """Send until the answer was sent or the client is gone."""
+        """Send until the answer was sent or the client is gone.
+
+        Every wait ends. With `answer` its owner wakes the stream after the last message was stored: what is not read
+        then is not there, for the session may have ended meanwhile. A replay looks every `LOOK_S` for the session, the
+        log and the replica that writes it.
+        """
         while not to.is_over:
+            answer = self.answer()  # taken before the log is read: what was stored before it is read now
             try:
                 found = await self.logs.read(self.keys, self.stream, after, run=self.run)
             except RedisUnavailable:
-                if (text := self.left()) is not None:
-                    await to.write(sse.event(text))
+                if answer is not None:
+                    await self._write_answer(to, answer)
                     return
                 await to.rest(_RETRY_S)
                 continue
@@ -60,16 +66,32 @@ class RequestTail:
                 await to.write(b"".join(self._frames(found)))
                 if found.messages[-1].is_final:
                     return
+            elif answer is not None:
+                await self._write_answer(to, answer)
+                return
             elif await self._is_lost(found, to):
                 return
-            if not found.has_more:
+            if not found.has_more and answer is None:
                 await to.rest(None if self.run is None else LOOK_S)
+
+    async def is_spent(self, after: str) -> bool:
+        """True when nothing will follow that place: the client has had it all.
+
+        Raises:
+            RedisUnavailable: it is not known.
+        """
+        found = await self.logs.read(self.keys, self.stream, after, run=self.run)
+        if found.messages:
+            return found.messages[-1].is_final and not any(message.text for message in found.messages)
+        return found.is_ended
+
+    async def _write_answer(self, to: Stream, answer: bytes) -> None:
+        """Send what could not be read; an empty answer is none."""
+        if answer:
+            await to.write(sse.event(answer))
 
     async def _is_lost(self, found: Found, to: Stream) -> bool:
         """Whether nothing more will come, of which the client has been told."""
-        if (text := self.left()) is not None:
-            await to.write(sse.event(text))
-            return True
         if self.run is None:
             return False
         if not found.is_alive or found.is_ended:
@@ -139,6 +161,7 @@ class StandaloneTail:
     async def _step(self, after: str, revision: int) -> tuple[str, int]:
         try:
             found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
+            await self._adopt_handshake()
         except RedisUnavailable:
             await self._to.rest(_RETRY_S)
             return after, revision
@@ -159,6 +182,18 @@ class StandaloneTail:
         if not found.has_more and not self._to.is_over and not await self._to.rest():
             await self._probe()
         return after, revision
+
+    async def _adopt_handshake(self) -> None:
+        """Learn what `initialize` promised: over HTTP+SSE the stream is there before it, and any replica answers it.
+
+        The record is stored before the answer, which wakes the stream; so the record is there before any notice is due.
+
+        Raises:
+            RedisUnavailable: it is not known.
+        """
+        if not self._record.is_open:
+            found = await self._sessions.find(self._record.tenant, self._record.id)
+            self._record = found or self._record
 
     async def _probe(self) -> None:
         """Look whether anybody is there, after a while in which nothing was to be sent."""

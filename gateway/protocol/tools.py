@@ -10,6 +10,7 @@ from gateway.calls import shape
 from gateway.calls.run import Calls
 from gateway.errors import CapabilityMissing
 from gateway.handlers.port import InputRequired
+from gateway.protocol.content_kinds import known_blocks
 from gateway.protocol.current import CURRENT
 from gateway.protocol.errors import unknown
 from gateway.protocol.peer import input_required_result, speaking
@@ -61,6 +62,7 @@ class Tools:
             exchange.finished.members = members
             return _FINISHED
         result: dict[str, Any] = shape.decode(members)
+        result["content"] = known_blocks(result["content"], ctx.protocol_version)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
         elif not isinstance(result.get("structuredContent", {}), dict):

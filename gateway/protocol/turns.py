@@ -1,4 +1,4 @@
-"""The requests of sessions that this replica is answering: each can be cancelled, and is answered all the same."""
+"""The requests of sessions that this replica is answering: each ends when its client cancels it or its session ends."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
@@ -19,6 +19,9 @@ log = structlog.get_logger(__name__)
 MAX_TURNS: Final = 256
 TAKEN: Final = "a request of this id is running"
 """Why a second one is refused."""
+
+NO_ANSWER: Final = b""
+"""The end of a request that its client has cancelled: it is not answered (MCP, cancellation)."""
 
 _PARTING_S = 2.0
 _RETRY_S = 1.0
@@ -41,9 +44,13 @@ class Turn:
         self.of = of
         self._correlation_id = correlation_id
         self._tether = Tether()
-        self._reason = "the request was cancelled"
+        self._reason = ""
 
-    def cancel(self, reason: str) -> None:
+    def cancel(self) -> None:
+        """Stop the work; the client who wants this is not answered."""
+        self._tether.call_off()
+
+    def end(self, reason: str) -> None:
         """Stop the work; the client is told why."""
         self._reason = reason
         self._tether.call_off()
@@ -53,7 +60,7 @@ class Turn:
         self._tether.call_off()
 
     async def run(self, work: Callable[[], Awaitable[bytes]], outlet: Outlet) -> bytes:
-        """The answer that the work makes, or that says that it was cancelled.
+        """The answer that the work makes, or that says why it was ended; none where the client has cancelled.
 
         When the replica itself stops waiting, the client is told so before that goes on.
         """
@@ -65,7 +72,7 @@ class Turn:
                 said = "the replica ended before the request did; its outcome is unknown"
                 await outlet.finish(self._failed(INTERNAL_ERROR, said, "call.replica_lost"))
             raise
-        return self._failed(CANCELLED, self._reason, "call.cancelled")
+        return self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
 
     def _failed(self, code: int, said: str, kind: str) -> bytes:
         return failed(self.of.request, code, said, kind=kind, correlation_id=self._correlation_id)
@@ -107,14 +114,14 @@ class Turns:
         """Cancel one request, if it is answered here."""
         turn = self._running.get(of)
         if turn is not None:
-            turn.cancel("the request was cancelled")
+            turn.cancel()
         return turn is not None
 
     def end_session(self, tenant: TenantId, session: str | None = None) -> None:
         """Cancel everything of a session, or of all sessions of a tenant."""
         for of, turn in tuple(self._running.items()):
             if of.tenant == tenant and session in {None, of.session}:
-                turn.cancel("the session has ended")
+                turn.end("the session has ended")
 
     def _count(self, of: TurnId) -> int:
         return sum(other.tenant == of.tenant and other.session == of.session for other in self._running)

@@ -19,14 +19,15 @@ Headers = tuple[tuple[bytes, bytes], ...]
 _JUDGED: Final = 64
 """How many values of a header are remembered with what was found of them: few, for they may be long."""
 
+_NO_CONTENT: Final = 204
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 async def answer(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
     """One whole HTTP answer; JSON when there is a body."""
-    length = (b"content-length", str(len(body)).encode())
+    length = ((b"content-length", str(len(body)).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
     kind = ((b"content-type", JSON),) if body else ()
-    await send({"type": "http.response.start", "status": status, "headers": [*kind, length, *headers]})
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, *length, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -104,6 +105,13 @@ def is_json(scope: Scope) -> bool:
     """Whether the body is declared as JSON."""
     declared = fields_of(scope).get(b"content-type")
     return declared == JSON or (declared is not None and declared.partition(b";")[0].strip().lower() == JSON)
+
+
+def is_encoded(scope: Scope) -> bool:
+    """Whether the body is declared as compressed, or otherwise encoded."""
+    fields = fields_of(scope)
+    coding = fields.get(b"content-encoding", b"")
+    return b"content-encoding" in fields.repeated or coding.strip().lower() not in {b"", b"identity"}
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

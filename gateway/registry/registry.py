@@ -77,13 +77,13 @@ class Registry(msgspec.Struct, frozen=True):
         return None if found is None else await self.view.bindings.prompts.get(found)
 
     def page(self, family: Family, cursor: str | None) -> Page[Tool] | Page[Primitive]:
-        """One page of a family in order of names.
+        """One page of a family in order of names; without a cursor, or with an empty one, the first.
 
         Raises:
             InvalidCursor: the cursor was not issued for this tenant, profile and list.
         """
         place = self.principal.tenant, self.profile, family.value
-        last = None if cursor is None else self.cursors.open(*place, cursor)
+        last = self.cursors.open(*place, cursor) if cursor else None
         return self.shown.of(family).page(last, lambda name: self.cursors.mint(*place, name))
 
     def has(self, family: Family) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.domain.principals import Caller, Principal
 from gateway.errors import Unauthenticated
-from gateway.identity.credentials import Credentials
+from gateway.identity.credentials import REFUSED, Credentials
 from gateway.telemetry.labels import LABELS
 from gateway.web.fields import fields_of
 
@@ -43,5 +43,5 @@ def caller_of(scope: Mapping[str, Any]) -> Caller:
     """Who was found to ask; for what runs behind `authenticate`."""
     caller: Caller | None = scope.get("caller")
     if caller is None:
-        raise Unauthenticated("the credential is missing or not valid")
+        raise Unauthenticated(REFUSED)
     return caller

@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _UNAUTHORIZED = 401
+_INVALID_TOKEN = b'Bearer error="invalid_token"'
 _STREAM = b"text/event-stream"
 _SHOWN = 200
 _NAME_DIGITS = 24
@@ -259,7 +260,7 @@ class _Answer:
                 is_cached = True
             elif name == b"connection":
                 is_closing = True
-            completed.append((name, value))
+            completed.append((name, _INVALID_TOKEN if self._is_wrong_key(name) else value))
         completed.append((b"x-request-id", self._scope["correlation_id"].encode()))
         completed.append((b"x-content-type-options", b"nosniff"))
         if self._page is not None:
@@ -269,6 +270,13 @@ class _Answer:
         if not is_closing and self._around.is_draining():
             completed.append((b"connection", b"close"))  # a proxy that kept it would find it closed at its next use
         return completed
+
+    def _is_wrong_key(self, name: bytes) -> bool:
+        """True for the challenge to a client that sent a bearer token; without one there is no error (RFC 6750 §3)."""
+        if name != b"www-authenticate":
+            return False
+        sent = fields_of(self._scope).get(b"authorization")
+        return sent is not None and sent[:7].lower() == b"bearer "
 
     def _see_stream(self, content_type: bytes) -> None:
         if content_type.startswith(_STREAM) and not self._is_stream:

@@ -69,10 +69,14 @@ def _check(seen: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("mode", "era"), [("legacy", "legacy"), ("2026-07-28", "modern")])
 async def test_the_sdk_for_typescript_walks_a_tenant(hall: Hall, packages: Path, mode: str, era: str) -> None:
-    """MCP: the other official SDK works in both eras, each request at another replica (SRV-1)."""
+    """MCP: the other official SDK works in both eras, each request at another replica; what it cancels in a session is
+    not answered, and it comes back to that stream once (SRV-1).
+    """
     seen = await _run(["node", str(HERE / "walk.mjs"), hall.url, mode], _environment(hall, packages))
 
     assert seen.pop("era") == era
+    assert seen.pop("errors") == []
+    assert seen.pop("resumed", None) == (204 if era == "legacy" else None)
     _check(seen)
 
 

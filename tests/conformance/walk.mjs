@@ -1,5 +1,5 @@
-// The SDK's client for TypeScript walks a tenant: lists, calls, reads, gets a prompt, completes, is asked, subscribes and
-// is told. Prints what it saw as one JSON object. Arguments: URL, era (`legacy` or a revision).
+// The SDK's client for TypeScript walks a tenant: lists, calls, cancels a call of a session, reads, gets a prompt, completes, is
+// asked, subscribes and is told. Prints what it saw as one JSON object. Arguments: URL, era (`legacy` or a revision).
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
@@ -15,12 +15,26 @@ const client = new Client(
     versionNegotiation: { mode: era === 'legacy' ? 'legacy' : { pin: era } },
   },
 );
-client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }));
+let stop; // cancels the call instead of answering
+client.setRequestHandler('elicitation/create', () => {
+  if (!stop) return { action: 'accept', content: { name: 'Ada' } };
+  stop.abort();
+  return new Promise(() => {});
+});
 const told = new Promise((resolve) => {
   client.setNotificationHandler('notifications/resources/updated', (said) => resolve(said.params.uri));
 });
 const headers = { authorization: process.env.EXAM_AUTHORIZATION };
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+let resumed;
+const resuming = new Promise((resolve) => (resumed = resolve));
+const watching = async (where, init) => {
+  const response = await fetch(where, init);
+  if (new Headers(init?.headers).has('last-event-id')) resumed(response.status);
+  return response;
+};
+const errors = [];
+client.onerror = (error) => errors.push(String(error));
+await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: watching }));
 
 const seen = { era: client.getProtocolEra() };
 seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
@@ -28,6 +42,13 @@ seen.called = (await client.callTool({ name: 'test_simple_text', arguments: {} }
 const steps = [];
 await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, { onprogress: (step) => steps.push(step.progress) });
 seen.progress = steps;
+if (era === 'legacy') {
+  stop = new AbortController();
+  const asking = { name: 'test_input_required_result_elicitation', arguments: {} };
+  await client.callTool(asking, { signal: stop.signal }).catch(() => {});
+  stop = undefined;
+  seen.resumed = await resuming; // the stream of the cancelled call: there is nothing to come back to
+}
 seen.read = (await client.readResource({ uri: 'test://static-text' })).contents[0].text;
 seen.prompt = (await client.getPrompt({ name: 'test_prompt_with_arguments', arguments: { arg1: 'a', arg2: 'b' } })).messages[0]
   .content.text;
@@ -44,6 +65,7 @@ await fetch(process.env.EXAM_UPDATED, {
 });
 seen.told = await told;
 await subscription?.close();
+seen.errors = errors;
 await client.close();
 console.log(JSON.stringify(seen));
 process.exit(0);

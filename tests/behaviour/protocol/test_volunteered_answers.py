@@ -47,7 +47,9 @@ async def test_an_answer_that_is_there_is_not_asked_for(greeting: Acme) -> None:
     assert answer["result"]["content"][0]["text"] == "Hello, Ada!"
 
 
-@pytest.mark.parametrize("said", [{"roots": []}, {"action": "perhaps"}])
+@pytest.mark.parametrize(
+    "said", [{"roots": []}, {"action": "perhaps"}, {"action": "accept"}, {"action": "accept", "content": {"name": 7}}]
+)
 async def test_what_is_no_answer_to_the_question_is_not_taken_for_one(greeting: Acme, said: dict[str, Any]) -> None:
     """Ours: a handler never sees something else than what it asks for (SRV-1)."""
     answer = await _call(greeting, "greet", {"user_name": said}, elicitation={})

@@ -4,7 +4,13 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from mcp_types import LOG_LEVEL_META_KEY, LoggingMessageNotificationParams, RequestParamsMeta
+from mcp_types import (
+    LOG_LEVEL_META_KEY,
+    ElicitResult,
+    LoggingMessageNotificationParams,
+    RequestParamsMeta,
+    TextContent,
+)
 
 from tests.behaviour.sessions.conftest import Talk
 from tests.support.events import call
@@ -36,6 +42,25 @@ async def test_an_answer_may_reach_another_replica_than_the_call(talk: Talk, rev
     assert asked["params"].get("mode", "form") == "form"
     assert (accepted.status_code, accepted.content) == (202, b"")
     assert _text(answer) == "accept true"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_content_that_does_not_match_the_form_ends_the_call(talk: Talk, mode: Mode) -> None:
+    """MCP: what a user filled in is validated; the handler never sees what does not fit (SRV-1, CAL-4)."""
+    contents: list[dict[str, Any]] = [{"confirm": "yes"}, {}, {"confirm": True}]
+
+    async def answer(*_: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content=contents.pop(0))
+
+    async with talk.replicas.client(talk.slug, talk.key, mode, elicitation_callback=answer) as client:
+        wrong, empty, right = [await client.call_tool("danger", {}) for _ in range(3)]
+
+    for refused, place in ((wrong, "/confirm: "), (empty, "/: ")):
+        assert refused.is_error
+        said = cast(TextContent, refused.content[0]).text
+        assert said.startswith("the client's answer does not match the form that it was asked to fill in\n" + place)
+        assert (refused.meta or {})["gateway/error"]["code"] == "call.client_silent"
+    assert cast(TextContent, right.content[0]).text == "accept true"
 
 
 async def test_a_page_is_opened_where_the_client_can(talk: Talk) -> None:
@@ -178,28 +203,28 @@ async def test_a_call_that_is_cancelled_takes_its_question_back(talk: Talk) -> N
         await wire.notify(talk.replicas.b, "notifications/cancelled", {"requestId": 1})
         said = [event.message for event in await events.rest()]
 
-    assert said[0]["method"] == "notifications/cancelled"
+    assert [each["method"] for each in said] == ["notifications/cancelled"]
     assert said[0]["params"]["requestId"] == asked["id"]
-    assert said[-1]["error"]["code"] == -32800
 
 
 async def test_a_call_can_be_cancelled_at_any_replica(own_talk: Talk) -> None:
-    """MCP: `notifications/cancelled` stops the call, wherever it runs; its stream ends with an answer (SRV-1)."""
+    """MCP: `notifications/cancelled` stops the call, wherever it runs; its stream ends without an answer (SRV-1)."""
     wire = await own_talk.wire()
     own_talk.upstream.gate = asyncio.Event()
     async with wire.streaming(own_talk.replicas.a, call("wait", request_id="w", progressToken=1)) as events:
-        await events.message()
+        last = next(event for event in [await events.next(), await events.next()] if event.data)
         await wire.notify(own_talk.replicas.b, "notifications/cancelled", {"requestId": "w", "reason": "enough"})
-        answer = (await events.rest())[-1].message
+        assert await events.rest() == []
     tried = own_talk.gateway.admin.get(f"/tenants/{own_talk.slug}/audit", params={"limit": 50})
 
-    assert (answer["id"], answer["error"]["code"]) == ("w", -32800)
+    async with wire.listening(own_talk.replicas.b, last.id) as again:
+        assert again.response.status_code == 204  # a client that comes back comes back no more
     outcomes = [(entry.get("target"), entry.get("outcome")) for entry in (await tried).json()["items"]]
     assert any(outcome == "cancelled" for _, outcome in outcomes), outcomes
 
 
 async def test_a_plain_call_can_be_cancelled_too(talk: Talk) -> None:
-    """MCP: also one that streams nothing (SRV-1)."""
+    """MCP: also one that streams nothing; its response is an event stream without events (SRV-1)."""
     wire = await talk.wire()
     talk.upstream.gate = asyncio.Event()
 
@@ -211,7 +236,9 @@ async def test_a_plain_call_can_be_cancelled_too(talk: Talk) -> None:
     answer = await wire.post(talk.replicas.a, call("get_pet", {"id": 7}))
     await cancelling
 
-    assert answer.json()["error"]["code"] == -32800
+    assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, "text/event-stream", b"")
+    again = await wire.post(talk.replicas.a, call("echo", {"name": "you"}))
+    assert _text(again.json()) == "hello you"  # its id is free
 
 
 async def test_cancelling_what_is_not_running_does_nothing(talk: Talk) -> None:

@@ -22,12 +22,15 @@ from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
-from tests.support.primitives import add, text_resource
+from tests.support.primitives import add, text_resource, tool
 from tests.support.replicas import commanding, until
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 SEED = 20261121
 COUNT = 120
+LAST = 3
+AT_ONCE = 12
+MOST_S = 0.004
 _Part = TypeVar("_Part")
 
 
@@ -103,6 +106,51 @@ async def test_nothing_stays_in_use(house: House) -> None:
 
         await until(is_forgotten)
     assert _living(Bus)
+
+
+@pytest.mark.parametrize("rounds", [120, pytest.param(2_000, marks=pytest.mark.long)])
+async def test_no_response_outlives_a_session_that_ends_beside_its_answer(house: House, rounds: int) -> None:
+    """Ours: a session that ends between the storing of an answer and its reading ends the stream (CON-1, SRV-2)."""
+    chance, left = Random(SEED), iter(range(rounds))
+    steps = [*({"progress": {"progress": number}} for number in range(1, LAST + 1)), {"return": {"text": "done"}}]
+    await add(house.gateway, "acme", "tools", tool("tick", {"kind": "steps", "steps": steps}, safety="safe"))
+    before = house.in_use()
+    async with httpx2.AsyncClient(base_url=house.gateway.url, timeout=30, trust_env=False) as client:
+
+        async def go_on() -> None:
+            for number in left:
+                await _end_beside_the_answer(house, client, chance.random() * MOST_S, cancels=number % 3 == 0)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(go_on)
+
+        async def is_settled() -> bool:
+            return house.in_use() == before
+
+        await until(is_settled)
+    scraped = await house.gateway.admin.get(f"{house.gateway.url}/metrics")
+    assert "\ngateway_http_requests_open 1\n" in scraped.text  # the scrape itself
+
+
+async def _end_beside_the_answer(house: House, client: httpx2.AsyncClient, delay_s: float, *, cancels: bool) -> None:
+    headers = await _session(house, client)
+    body = call("tick", progressToken=1)
+
+    async def end() -> None:
+        await anyio.sleep(delay_s)  # the race is about these milliseconds
+        if cancels:  # as clients do that give up and close
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+            await client.post("/t/acme/mcp", json=cancel, headers=headers)
+        await client.delete("/t/acme/mcp", headers=headers)
+
+    async with client.stream("POST", "/t/acme/mcp", json=body, headers=headers) as response:
+        events = Events(response)
+        while (await events.message())["params"]["progress"] != LAST:
+            pass
+        async with anyio.create_task_group() as group:
+            group.start_soon(end)
+            await events.rest()
 
 
 async def _visit(house: House, client: httpx2.AsyncClient, visit: Any, patience_s: float) -> None:

@@ -389,6 +389,8 @@ def test_a_form_that_clients_can_show_is_taken(schema: dict[str, Any]) -> None:
         ({"a": {"type": "string", "items": {}}}, "/a/items"),
         ({"a": {"type": "string", "enum": []}}, "/a/enum"),
         ({"a": {"type": "string", "oneOf": [{"const": "a"}]}}, "/a/oneOf/0/title"),
+        ({"a": {"type": "string", "pattern": "(?=x)"}}, "/a/pattern"),
+        ({"a": {"type": "string", "pattern": 5}}, "/a/pattern"),
         ({"a": {"type": "array"}}, "/a/items"),
         ({"a": {"type": "array", "items": {"type": "string"}}}, "/a/items"),
         ({"a": {"type": "array", "items": 5}}, "/a/items"),

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from mcp_types import ClientCapabilities
 
-from gateway.errors import CapabilityMissing
+from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
 from gateway.handlers.port import Question, QuestionKind
-from gateway.protocol.questions import declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.questions import check_answer, declares, is_answer, need, request_of, wanted_levels
 
 KINDS = ("elicitation", "elicitation.url", "sampling", "roots")
 
@@ -61,6 +61,51 @@ def test_a_page_needs_the_mode_of_pages() -> None:
 def test_an_answer_has_the_form_of_its_question(kind: QuestionKind, answer: object, is_one: bool) -> None:
     """Ours: a handler is never handed the answer to something else (SRV-1)."""
     assert is_answer(kind, answer) is is_one
+
+
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "minimum": 1},
+        "mail": {"type": "string", "format": "email"},
+        "color": {"type": "string", "enum": ["red", "green"]},
+    },
+    "required": ["count"],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "pointer"),
+    [
+        ({"action": "accept", "content": {"count": 2, "mail": "a@example.com", "color": "red", "more": 1}}, None),
+        ({"action": "accept", "content": {"count": "2"}}, "/count"),
+        ({"action": "accept", "content": {"count": 0}}, "/count"),
+        ({"action": "accept", "content": {"count": 1, "mail": "nobody"}}, "/mail"),
+        ({"action": "accept", "content": {"count": 1, "color": "blue"}}, "/color"),
+        ({"action": "accept", "content": {}}, ""),
+        ({"action": "accept"}, ""),
+        ({"action": "decline", "content": {"count": "2"}}, None),
+        ({"action": "cancel"}, None),
+    ],
+)
+def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: str | None) -> None:
+    """MCP: elicited content is validated against the schema that was asked for (SRV-1)."""
+    question = Question(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
+    if pointer is None:
+        check_answer(question, answer)
+        return
+    with pytest.raises(ClientSilent) as caught:
+        check_answer(question, answer)
+    assert [fault.pointer for fault in caught.value.faults] == [pointer]
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nothing"}, {"properties": {"a": {"pattern": "(?=x)"}}}, {"type": object()}]
+)
+def test_a_form_that_cannot_be_checked_is_not_shown(schema: dict[str, Any]) -> None:
+    """Ours: code learns that its schema is wrong before a user fills it in (CAL-4)."""
+    with pytest.raises(HandlerFailed):
+        need(Question(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True)
 
 
 def test_a_question_is_written_as_the_protocol_has_it() -> None:

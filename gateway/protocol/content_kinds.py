@@ -1,0 +1,42 @@
+"""Content blocks as a revision of the protocol knows them: kinds that came later are told of in a text block."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+_SINCE: Final[Mapping[str, str]] = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
+"""The first revision with each kind that was not there from the beginning (2024-11-05)."""
+
+Block = Mapping[str, Any]
+
+
+def known_blocks(blocks: Iterable[Block], revision: str) -> list[Block]:
+    """The blocks of a tool's result: a link as text with its URI, audio named as omitted, where they are unknown."""
+    return [_known(block, revision) for block in blocks]
+
+
+def known_messages(messages: Iterable[Mapping[str, Any]], revision: str) -> list[Mapping[str, Any]]:
+    """The messages of a prompt or of a sampling request in the same way; lists of blocks came after every kind."""
+    return [
+        message
+        if isinstance(message["content"], list)
+        else {**message, "content": _known(message["content"], revision)}
+        for message in messages
+    ]
+
+
+def _known(block: Block, revision: str) -> Block:
+    kind = block["type"]
+    if revision >= _SINCE.get(kind, ""):
+        return block
+    kept = {"annotations": block["annotations"]} if "annotations" in block else {}
+    return {"type": "text", "text": _link(block) if kind == "resource_link" else _omitted(block), **kept}
+
+
+def _link(block: Block) -> str:
+    lines = (f"{block.get('title') or block['name']}: {block['uri']}", block.get("description"))
+    return "\n".join(line for line in lines if line)
+
+
+def _omitted(block: Block) -> str:
+    size = len(block["data"].rstrip("=")) * 3 // 4
+    return f"[audio omitted: {block['mimeType']}, {size} bytes; clients of MCP 2025-03-26 and later get it]"
