@@ -54,7 +54,9 @@ async def _import(acme: Acme, replica: Replica, name: str) -> None:
 
 async def _put(acme: Acme, name: str, document: object, **more: str) -> None:
     path = f"/tenants/{acme.slug}/sources/{name}"
-    (await acme.replicas.a.gateway.admin.put(path, json={"document": document, **more})).raise_for_status()
+    (
+        await acme.replicas.a.gateway.admin.put(path, json={"document": document, "allow_removals": True, **more})
+    ).raise_for_status()
 
 
 async def _delete(acme: Acme, path: str = "") -> None:

@@ -17,6 +17,7 @@ def _report(operations: Sequence[tuple[str, str, str | None, str]], *, tokens: i
             {"method": method, "path": path, "tool": tool, "status": "ok" if tool else "skipped", "reasons": [reason]}
             for method, path, tool, reason in operations
         ],
+        "tools_listed": sum(tool is not None for _, _, tool, _ in operations),
         "estimated_tokens": tokens,
     }
 

@@ -48,6 +48,7 @@ def test_totals_of_one_are_singular() -> None:
     one: dict[str, object] = {
         "operations": [{"method": "get", "path": "/a", "tool": "a", "status": "ok", "reasons": []}],
         "counts": {"ok": 1, "degraded": 0, "skipped": 0},
+        "tools_listed": 1,
         "tools_list_bytes": 340,
         "estimated_tokens": 85,
     }
