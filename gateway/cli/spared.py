@@ -15,8 +15,8 @@ _OPTIONAL: Final = {
     "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which stay off
 }
 """What a library uses only where it is installed."""
-_PACKAGES: Final = ("mcp", "mcp.server")
-"""Their `__init__` imports the SDK's clients, its framework of decorators and an HTTP client (decision 26)."""
+_PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
+"""Their `__init__` imports the SDK's clients and framework with an HTTP client, and an ORM (decision 26)."""
 _BEGAN: Final = "__gateway_began__"
 
 
@@ -28,6 +28,8 @@ class _Package(ModuleType):
     """A package whose `__init__` runs when one of its names is first read, not when a module inside is imported."""
 
     def __getattr__(self, name: str) -> object:
+        if not name.startswith("__") and find_spec(f"{self.__name__}.{name}") is not None:
+            return import_module(f"{self.__name__}.{name}")
         if not name.startswith("__") or name == "__all__":
             with _running:
                 self._run()

@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import and_, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import ALIAS_LIFE, Alias
+from gateway.store.engine import Db
 from gateway.store.tables import aliases, operations
 
 _MOST_OF_ONE = 5
 """How many old names one operation has at most; the oldest go first."""
 
 
-async def leave(tenant: TenantId, db: AsyncSession, source: SourceId, old: Mapping[str, str]) -> None:
+async def leave(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
     """Let operations of a source be called by names that they had, given by identity, from now on for a while.
 
     Whoever had such a name as an alias before loses it. Aliases whose time is over go.
@@ -34,7 +34,7 @@ async def leave(tenant: TenantId, db: AsyncSession, source: SourceId, old: Mappi
     await _drop_oldest(tenant, db, source)
 
 
-async def living(tenant: TenantId, db: AsyncSession) -> Sequence[Alias]:
+async def living(tenant: TenantId, db: Db) -> Sequence[Alias]:
     """All aliases whose time is not over, sorted by name."""
     wanted = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
     rows = await db.execute(wanted.order_by(aliases.c.name))
@@ -49,7 +49,7 @@ async def living(tenant: TenantId, db: AsyncSession) -> Sequence[Alias]:
     ]
 
 
-async def leading(tenant: TenantId, db: AsyncSession, named: Collection[str]) -> Mapping[str, str]:
+async def leading(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
     """The name in force of the tool that each of these aliases leads to, where its operation is there."""
     of_operation = and_(
         operations.c.tenant_id == aliases.c.tenant_id,
@@ -61,7 +61,7 @@ async def leading(tenant: TenantId, db: AsyncSession, named: Collection[str]) ->
     return {str(name): str(tool) for name, tool in await db.execute(wanted.where(*is_living))}
 
 
-async def _drop_oldest(tenant: TenantId, db: AsyncSession, source: SourceId) -> None:
+async def _drop_oldest(tenant: TenantId, db: Db, source: SourceId) -> None:
     newest_first = [aliases.c.expires_at.desc(), aliases.c.name]
     place = func.row_number().over(partition_by=aliases.c.identity, order_by=newest_first).label("place")
     ranked = (

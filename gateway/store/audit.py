@@ -12,12 +12,12 @@ import orjson
 import structlog
 from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, text, tuple_
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
 from gateway.domain.identifiers import AuditId, TenantId, mint
 from gateway.store.audit_anchors import TrailHead, refer_to
 from gateway.store.audit_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
+from gateway.store.engine import Db
 from gateway.store.tables import audit_entries, audit_heads
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Change(TypedDict):
     chain_key: bytes
 
 
-async def append_change(tenant: TenantId, db: AsyncSession, **change: Unpack[Change]) -> AuditId:
+async def append_change(tenant: TenantId, db: Db, **change: Unpack[Change]) -> AuditId:
     """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision.
 
     A change whose predecessor is gone is preceded by an entry that records the break, in the predecessor's place.
@@ -66,7 +66,7 @@ async def append_change(tenant: TenantId, db: AsyncSession, **change: Unpack[Cha
     return AuditId(row.id)
 
 
-async def _append(tenant: TenantId, db: AsyncSession, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
+async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
     """Add one row; its MAC."""
     mac = link(chain_key, previous, row)
     values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
@@ -85,7 +85,7 @@ def _break(tenant: TenantId, change: Change, last: int | None) -> AuditRow:
 
 async def page(
     tenant: TenantId,
-    db: AsyncSession,
+    db: Db,
     *,
     after: str | None,
     limit: int,
@@ -101,7 +101,7 @@ async def page(
     return [_entry(row) for row in rows.mappings()]
 
 
-async def last_change(tenant: TenantId, db: AsyncSession, target: str) -> AuditEntry | None:
+async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | None:
     """The newest entry of a change with this target."""
     columns = audit_entries.c
     is_it = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
@@ -110,9 +110,7 @@ async def last_change(tenant: TenantId, db: AsyncSession, target: str) -> AuditE
     return _entry(row) if row else None
 
 
-async def count_calls(
-    tenant: TenantId, db: AsyncSession, tools: Collection[str], *, since: datetime
-) -> Mapping[str, int]:
+async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since: datetime) -> Mapping[str, int]:
     """Calls of each of these tools, among the latest 100,000 entries that are not older; those without one are absent.
 
     Ids sort by time, so the primary key finds the entries, and their number is bounded whatever the tenant calls.
@@ -147,7 +145,7 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-async def links(tenant: TenantId, db: AsyncSession, *, after: Link | None, limit: int) -> Sequence[Link]:
+async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> Sequence[Link]:
     """Entries as they were chained, writer by writer, each writer's in order; those that follow `after`."""
     columns = audit_entries.c
     in_order = columns.writer, columns.seq, columns.id

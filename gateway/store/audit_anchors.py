@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy import RowMapping, func, select, text
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import AnchorKind
 from gateway.domain.identifiers import TenantId
 from gateway.store.audit_chain import CATALOG, START, now_us
+from gateway.store.engine import Db
 from gateway.store.tables import audit_anchors, audit_entries, audit_heads
 
 ANCHOR_PURPOSE = "audit anchors"
@@ -92,20 +92,20 @@ def make(tenant: TenantId, *, key: bytes, kind: AnchorKind) -> StoredAnchor:
     return _sealed(key, AnchorRow(tenant, kind.value, now_us(), *TrailHead()))
 
 
-async def insert(tenant: TenantId, db: AsyncSession, *, key: bytes, kind: AnchorKind) -> None:
+async def insert(tenant: TenantId, db: Db, *, key: bytes, kind: AnchorKind) -> None:
     """Add the anchor of a trail without signatures; one that another replica added first stays."""
     made = make(tenant, key=key, kind=kind)
     await db.execute(insert_into(audit_anchors).values(**_columns(made)).on_conflict_do_nothing())
 
 
-async def save(tenant: TenantId, db: AsyncSession, trail: TrailHead, *, key: bytes, before: AnchorRow) -> None:
+async def save(tenant: TenantId, db: Db, trail: TrailHead, *, key: bytes, before: AnchorRow) -> None:
     """Move the anchor to a newer signature."""
     moved = _sealed(key, AnchorRow(tenant, before.kind, before.at_us, *trail))
     statement = insert_into(audit_anchors).values(**_columns(moved))
     await db.execute(statement.on_conflict_do_update(index_elements=["tenant_id"], set_=_columns(moved)))
 
 
-async def find(tenant: TenantId, db: AsyncSession, *, is_locked: bool = False) -> StoredAnchor | None:
+async def find(tenant: TenantId, db: Db, *, is_locked: bool = False) -> StoredAnchor | None:
     """The anchor; `is_locked` keeps other signers of the tenant out until the transaction ends."""
     if is_locked:
         await db.execute(_LOCK, {"tenant": tenant})
@@ -113,7 +113,7 @@ async def find(tenant: TenantId, db: AsyncSession, *, is_locked: bool = False) -
     return None if row is None else _stored(row)
 
 
-async def has_signature(tenant: TenantId, db: AsyncSession, trail: TrailHead) -> bool:
+async def has_signature(tenant: TenantId, db: Db, trail: TrailHead) -> bool:
     """True if the chain of signatures contains this one."""
     columns = audit_heads.c
     named = (columns.tenant_id == tenant, columns.signer == TRAIL, columns.number == trail.number)
@@ -121,14 +121,14 @@ async def has_signature(tenant: TenantId, db: AsyncSession, trail: TrailHead) ->
     return mac is not None and hmac.compare_digest(mac, trail.head)
 
 
-async def last_number(tenant: TenantId, db: AsyncSession) -> int:
+async def last_number(tenant: TenantId, db: Db) -> int:
     """The highest number in the chain of signatures; 0 when it is empty."""
     columns = audit_heads.c
     found = select(func.max(columns.number)).where(columns.tenant_id == tenant, columns.signer == TRAIL)
     return (await db.execute(found)).scalar_one() or 0
 
 
-async def references(tenant: TenantId, db: AsyncSession) -> References:
+async def references(tenant: TenantId, db: Db) -> References:
     """Signatures that entries of changes reference, and the last entry that was read for it."""
     columns = audit_entries.c
     found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))

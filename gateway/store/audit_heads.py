@@ -12,10 +12,10 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy import ARRAY, Text, bindparam, select, text, tuple_
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.audit import SIGNERS
 from gateway.domain.identifiers import TenantId
+from gateway.store.engine import Db
 from gateway.store.tables import audit_heads
 
 
@@ -97,19 +97,19 @@ def seal(key: bytes, previous: bytes, row: HeadRow) -> bytes:
     return hmac.digest(key, previous + _encoder.encode(row), "sha256")
 
 
-async def unsigned(tenant: TenantId, db: AsyncSession, *, signer: str) -> Sequence[End]:
+async def unsigned(tenant: TenantId, db: Db, *, signer: str) -> Sequence[End]:
     """The ends of all chains that nobody has signed, those of other signers among them."""
     named = {"tenant": tenant, "signer": signer, "signers": SIGNERS}
     return [End._make(row) for row in await db.execute(_ALL_ENDS, named)]
 
 
-async def unsigned_of(tenant: TenantId, db: AsyncSession, writers: Collection[str]) -> Sequence[End]:
+async def unsigned_of(tenant: TenantId, db: Db, writers: Collection[str]) -> Sequence[End]:
     """The same of these writers only."""
     named = {"tenant": tenant, "writers": sorted(writers)}
     return [End._make(row) for row in await db.execute(_ENDS_OF, named)]
 
 
-async def append(tenant: TenantId, db: AsyncSession, signatures: Sequence[Signature]) -> None:
+async def append(tenant: TenantId, db: Db, signatures: Sequence[Signature]) -> None:
     """Add signatures."""
     rows = [
         {
@@ -126,7 +126,7 @@ async def append(tenant: TenantId, db: AsyncSession, signatures: Sequence[Signat
     await db.execute(insert_into(audit_heads), rows)
 
 
-async def signatures(tenant: TenantId, db: AsyncSession, *, after: Signature | None, limit: int) -> Sequence[Signature]:
+async def signatures(tenant: TenantId, db: Db, *, after: Signature | None, limit: int) -> Sequence[Signature]:
     """Signatures signer by signer, each one's in order; those that follow `after`."""
     columns = audit_heads.c
     named = columns.tenant_id, columns.signer, columns.number, columns.writer, columns.seq, columns.head, columns.mac

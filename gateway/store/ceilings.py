@@ -2,21 +2,21 @@
 
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.ceilings import LIMIT_NAMES, Ceilings
 from gateway.domain.identifiers import TenantId
+from gateway.store.engine import Db
 from gateway.store.tables import ceilings
 
 
-async def get(tenant: TenantId, db: AsyncSession) -> Ceilings:
+async def get(tenant: TenantId, db: Db) -> Ceilings:
     """The tenant's own ceilings; none set until the operator sets one."""
     rows = await db.execute(select(ceilings).where(ceilings.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return _ceilings(row) if row else Ceilings()
 
 
-async def save(tenant: TenantId, db: AsyncSession, wanted: Ceilings) -> None:
+async def save(tenant: TenantId, db: Db, wanted: Ceilings) -> None:
     """Replace the tenant's ceilings under the next version.
 
     Raises:

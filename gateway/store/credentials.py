@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.identifiers import CredentialId, TenantId
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.sealing import Sealer
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys
@@ -31,9 +31,7 @@ _SHOWN = (
 )
 
 
-async def insert(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
-) -> None:
+async def insert(tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential) -> None:
     """Add a credential.
 
     Raises:
@@ -45,7 +43,7 @@ async def insert(
     await db.execute(insert_into(credentials).values(**place, **sealed))
 
 
-async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> StoredCredential | None:
+async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | None:
     """The credential of this id or name without its secret; an id wins."""
     is_named = or_(credentials.c.id == name_or_id, credentials.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((credentials.c.id == name_or_id).desc()).limit(1)
@@ -53,20 +51,20 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> StoredCred
     return _shown(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[StoredCredential]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[StoredCredential]:
     """The tenant's credentials whose names follow `after`, in their order, without their secrets."""
     wanted = _listed(tenant).order_by(credentials.c.name).limit(limit)
     rows = await db.execute(wanted.where(credentials.c.name > after) if after is not None else wanted)
     return [_shown(row) for row in rows.mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many credentials the tenant has."""
     counted = select(func.count()).select_from(credentials).where(credentials.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
-async def open_named(tenant: TenantId, db: AsyncSession, sealer: Sealer, name: str) -> NamedCredential | None:
+async def open_named(tenant: TenantId, db: Db, sealer: Sealer, name: str) -> NamedCredential | None:
     """The credential of this name with its secret, for the wire.
 
     Raises:
@@ -88,9 +86,7 @@ async def open_named(tenant: TenantId, db: AsyncSession, sealer: Sealer, name: s
     )
 
 
-async def save(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
-) -> None:
+async def save(tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential) -> None:
     """Write a credential with a new secret; `version` is that of the credential as it now is.
 
     Raises:
@@ -103,7 +99,7 @@ async def save(
         raise NotFound("There is no such credential.")
 
 
-async def remove(tenant: TenantId, db: AsyncSession, credential: CredentialId) -> bool:
+async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
     """Forget a credential; says whether it was there."""
     is_it = (credentials.c.tenant_id == tenant, credentials.c.id == credential)
     return (await db.execute(delete(credentials).where(*is_it).returning(credentials.c.id))).one_or_none() is not None
@@ -115,7 +111,7 @@ class _Plain(msgspec.Struct):
 
 
 async def _seal(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, credential: StoredCredential, secret: Credential
+    tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     plain = msgspec.json.encode(_Plain(value=secret.value, username=secret.username))

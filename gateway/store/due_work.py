@@ -6,9 +6,9 @@ from datetime import datetime
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
+from gateway.store.engine import Db
 from gateway.store.tables import due_work
 
 _COLUMNS = ("tenant_id", "id", "kind", "due_at")
@@ -24,7 +24,7 @@ class DueWork:
     due_at: datetime
 
 
-async def page(db: AsyncSession, *, until: datetime, limit: int, of_each: int) -> Sequence[DueWork]:
+async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence[DueWork]:
     """What was due by then, of all tenants in turns: the oldest of each, then the next; sees past row-level security.
 
     No tenant has more than `of_each` in it, so that nobody's backlog hides what another waits for.
@@ -37,7 +37,7 @@ async def page(db: AsyncSession, *, until: datetime, limit: int, of_each: int) -
     ]
 
 
-async def put(tenant: TenantId, db: AsyncSession, work: DueWork) -> None:
+async def put(tenant: TenantId, db: Db, work: DueWork) -> None:
     """Have this done at its time; what was due under the same id is forgotten."""
     row = {"tenant_id": tenant, "id": work.id, "kind": work.kind, "due_at": work.due_at}
     added = insert_into(due_work).values(**row)
@@ -45,7 +45,7 @@ async def put(tenant: TenantId, db: AsyncSession, work: DueWork) -> None:
     await db.execute(added.on_conflict_do_update(index_elements=keys, set_={"kind": work.kind, "due_at": work.due_at}))
 
 
-async def move(tenant: TenantId, db: AsyncSession, work: str, *, seen: datetime, to: datetime) -> bool:
+async def move(tenant: TenantId, db: Db, work: str, *, seen: datetime, to: datetime) -> bool:
     """Make it due at another time, unless somebody else has done so since it was seen.
 
     Whoever moves a piece of work ahead has it to itself until then; when it dies, the work is due again.
@@ -55,7 +55,7 @@ async def move(tenant: TenantId, db: AsyncSession, work: str, *, seen: datetime,
     return moved.one_or_none() is not None
 
 
-async def remove(tenant: TenantId, db: AsyncSession, work: str) -> bool:
+async def remove(tenant: TenantId, db: Db, work: str) -> bool:
     """Let it be; says whether there was something to do."""
     is_it = (due_work.c.tenant_id == tenant, due_work.c.id == work)
     return (await db.execute(delete(due_work).where(*is_it).returning(due_work.c.id))).one_or_none() is not None

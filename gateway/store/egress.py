@@ -4,21 +4,21 @@ from dataclasses import replace
 
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
+from gateway.store.engine import Db
 from gateway.store.tables import egress
 
 
-async def get(tenant: TenantId, db: AsyncSession) -> Egress:
+async def get(tenant: TenantId, db: Db) -> Egress:
     """The tenant's allow-list; the empty one until it has its own."""
     rows = await db.execute(select(egress.c.allow, egress.c.version).where(egress.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return Egress(allow=tuple(row["allow"]), version=row["version"]) if row else Egress()
 
 
-async def save(tenant: TenantId, db: AsyncSession, wanted: Egress) -> Egress:
+async def save(tenant: TenantId, db: Db, wanted: Egress) -> Egress:
     """Replace the tenant's allow-list, and return it with its new version.
 
     Raises:

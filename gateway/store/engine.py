@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from sqlalchemy import exc, text
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio.engine import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
 from gateway.domain.fair_share import FairShare
@@ -22,7 +22,7 @@ from gateway.store.connect import Connection, connect_app
 from gateway.store.faults import RETRY_S, see_our_errors
 from gateway.store.silence import Silence, patience
 
-Db = AsyncSession
+Db = AsyncConnection
 """One transaction that is under way; what the functions of the store's modules work in."""
 
 SCHEMA = "0016"
@@ -74,9 +74,7 @@ class Store:
         self._engine = None
         await self._stack.aclose()
 
-    def transaction(
-        self, tenant: TenantId, *, within_s: float | None = None
-    ) -> AbstractAsyncContextManager[AsyncSession]:
+    def transaction(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
         """One transaction that sees and writes this tenant's rows only; commits on a clean exit.
 
         Raises:
@@ -84,7 +82,7 @@ class Store:
         """
         return self._transaction(tenant, party=tenant, within_s=within_s)
 
-    def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
+    def reading(self, tenant: TenantId, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
         """The same for several queries that must see one moment: what others commit meanwhile is not in it.
 
         Raises:
@@ -92,7 +90,7 @@ class Store:
         """
         return self._transaction(tenant, party=tenant, level="REPEATABLE READ", within_s=within_s)
 
-    def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[AsyncSession]:
+    def upkeep(self, tenant: TenantId) -> AbstractAsyncContextManager[Db]:
         """One transaction of the gateway's own work for a tenant, such as signing; outside the tenant's share.
 
         A round of such work goes from tenant to tenant: one that uses its share must not hold up the others.
@@ -102,7 +100,7 @@ class Store:
         """
         return self._transaction(tenant, party=None)
 
-    def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[AsyncSession]:
+    def unscoped(self, *, within_s: float | None = None) -> AbstractAsyncContextManager[Db]:
         """One transaction that sees no tenant at all: for the functions that look past row-level security.
 
         Raises:
@@ -142,21 +140,23 @@ class Store:
         party: TenantId | None,
         level: Level = "READ COMMITTED",
         within_s: float | None = None,
-    ) -> AsyncGenerator[AsyncSession]:
+    ) -> AsyncGenerator[Db]:
         """One transaction that sees a tenant, or none, in the share of a party, or of none."""
         if self._engine is None:
             raise DatabaseUnavailable("The store is not open.")
+        db = self._engine.connect()
         try:
-            async with (
-                self._share(party, within_s),
-                AsyncSession(self._engine, autoflush=False) as db,
-                db.begin(),
-            ):
-                if within_s is None:
-                    await _begin(db, tenant, level)
-                else:
-                    await self._begin_within(within_s, db, tenant, level)
-                yield db
+            async with self._share(party, within_s):
+                try:
+                    if within_s is None:
+                        await _begin(db, tenant, level)
+                    else:
+                        await self._begin_within(within_s, db, tenant, level)
+                    yield db
+                    await db.commit()
+                finally:
+                    if db.sync_connection is not None:  # it was started
+                        await db.__aexit__(None, None, None)  # to its end, whoever is cancelled
         except exc.TimeoutError:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
 
@@ -181,7 +181,7 @@ class Store:
         finally:
             self.places.free(party)
 
-    async def _begin_within(self, seconds: float, db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
+    async def _begin_within(self, seconds: float, db: Db, tenant: TenantId | None, level: Level) -> None:
         if not self._silence.may_ask():
             raise _silent()
         try:
@@ -204,9 +204,11 @@ class Store:
         return isinstance(pool, QueuePool) and pool.checkedout() >= self._pool_size
 
 
-async def _begin(db: AsyncSession, tenant: TenantId | None, level: Level) -> None:
+async def _begin(db: Db, tenant: TenantId | None, level: Level) -> None:
     """Have a connection that lives, and the tenant set on it."""
-    await db.connection(execution_options={"isolation_level": level} if level != "READ COMMITTED" else None)
+    await db.start()
+    if level != "READ COMMITTED":
+        await db.execution_options(isolation_level=level)
     if tenant is not None:
         await db.execute(_SET_TENANT, {"tenant": tenant})
 

@@ -5,7 +5,7 @@ import ssl
 import asyncpg
 from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio.engine import AsyncEngine
 
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, GatewayError, NameTaken, NotFound
 

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
+from gateway.store.engine import Db
 from gateway.store.tables import idempotency_records as records
 
 
@@ -27,44 +27,44 @@ class IdempotencyRecord:
     answer: bytes | None = None
 
 
-async def insert(tenant: TenantId, db: AsyncSession, record: IdempotencyRecord) -> bool:
+async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
     """Add a record unless there is one of this id; waits for whoever adds it now. Says whether it was added."""
     row = {name: getattr(record, name) for name in IdempotencyRecord.__slots__}
     added = insert_into(records).values(tenant_id=tenant, **row).on_conflict_do_nothing().returning(records.c.id)
     return (await db.execute(added)).one_or_none() is not None
 
 
-async def get(tenant: TenantId, db: AsyncSession, record: str) -> IdempotencyRecord | None:
+async def get(tenant: TenantId, db: Db, record: str) -> IdempotencyRecord | None:
     """One record, locked until the transaction ends."""
     wanted = select(records).where(records.c.tenant_id == tenant, records.c.id == record).with_for_update()
     row = (await db.execute(wanted)).mappings().one_or_none()
     return IdempotencyRecord(**{name: row[name] for name in IdempotencyRecord.__slots__}) if row else None
 
 
-async def lease(tenant: TenantId, db: AsyncSession, attempt: Attempt, *, until: datetime) -> None:
+async def lease(tenant: TenantId, db: Db, attempt: Attempt, *, until: datetime) -> None:
     """Give the record to another attempt; the one before can no longer commit."""
     is_it = (records.c.tenant_id == tenant, records.c.id == attempt.record)
     await db.execute(update(records).where(*is_it).values(attempt=attempt.id, leased_until=until))
 
 
-async def commit(tenant: TenantId, db: AsyncSession, attempt: Attempt) -> bool:
+async def commit(tenant: TenantId, db: Db, attempt: Attempt) -> bool:
     """Mark the request as done in the transaction that does it; False where another attempt has the record."""
     done = update(records).where(*_is_of(tenant, attempt)).values(is_done=True).returning(records.c.id)
     return (await db.execute(done)).one_or_none() is not None
 
 
-async def keep(tenant: TenantId, db: AsyncSession, attempt: Attempt, answer: bytes) -> None:
+async def keep(tenant: TenantId, db: Db, attempt: Attempt, answer: bytes) -> None:
     """Store the sealed answer of a request that is done."""
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(is_done=True, answer=answer))
 
 
-async def release(tenant: TenantId, db: AsyncSession, attempt: Attempt, *, now: datetime) -> None:
+async def release(tenant: TenantId, db: Db, attempt: Attempt, *, now: datetime) -> None:
     """Forget a request that was not done; end the lease of one that was."""
     await db.execute(delete(records).where(*_is_of(tenant, attempt), records.c.is_done.is_(False)))
     await db.execute(update(records).where(*_is_of(tenant, attempt)).values(leased_until=now))
 
 
-async def remove_expired(tenant: TenantId, db: AsyncSession, *, now: datetime) -> datetime | None:
+async def remove_expired(tenant: TenantId, db: Db, *, now: datetime) -> datetime | None:
     """Forget what has expired; the time at which the next record expires, None where there is none."""
     await db.execute(delete(records).where(records.c.tenant_id == tenant, records.c.expires_at <= now))
     found = await db.execute(select(func.min(records.c.expires_at)).where(records.c.tenant_id == tenant))
@@ -72,7 +72,7 @@ async def remove_expired(tenant: TenantId, db: AsyncSession, *, now: datetime) -
     return next_at if isinstance(next_at, datetime) else None
 
 
-async def usage(tenant: TenantId, db: AsyncSession, *, is_operators: bool) -> tuple[int, int]:
+async def usage(tenant: TenantId, db: Db, *, is_operators: bool) -> tuple[int, int]:
     """Records and bytes of their answers, of the operator or of the tenant's own keys."""
     size = func.coalesce(func.sum(func.octet_length(records.c.answer)), 0)
     wanted = select(func.count(), size).where(records.c.tenant_id == tenant, records.c.is_operators == is_operators)

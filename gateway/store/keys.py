@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from sqlalchemy import ARRAY, RowMapping, Text, bindparam, delete, func, select, true, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, Scope
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import keys
 
 _FOUND = (*(column.name for column in keys.c), "slug")
@@ -19,13 +19,13 @@ _FIND = select(*_EACH.c).select_from(_WANTED).join(_EACH, true())
 """Made once: every key in use is looked up every few seconds."""
 
 
-async def find(db: AsyncSession, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
+async def find(db: Db, wanted: Collection[KeyId]) -> Mapping[KeyId, tuple[Key, str]]:
     """The keys of these ids that there are, each with its tenant's slug; sees past row-level security."""
     rows = await db.execute(_FIND, {"wanted": list(wanted)})
     return {KeyId(row["id"]): (_key(row), str(row["slug"])) for row in rows.mappings()}
 
 
-async def insert(key: Key, db: AsyncSession) -> None:
+async def insert(key: Key, db: Db) -> None:
     """Add a key to its tenant.
 
     Raises:
@@ -48,33 +48,33 @@ async def insert(key: Key, db: AsyncSession) -> None:
     )
 
 
-async def get(tenant: TenantId, db: AsyncSession, key: KeyId) -> Key | None:
+async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
     """One key of the tenant."""
     rows = await db.execute(select(keys).where(keys.c.tenant_id == tenant, keys.c.id == key))
     row = rows.mappings().one_or_none()
     return _key(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Key]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Key]:
     """The tenant's keys whose ids follow `after`, in their order."""
     wanted = select(keys).where(keys.c.tenant_id == tenant).order_by(keys.c.id).limit(limit)
     rows = await db.execute(wanted.where(keys.c.id > after) if after is not None else wanted)
     return [_key(row) for row in rows.mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """Number of keys of the tenant, expired and revoked ones included."""
     rows = await db.execute(select(func.count()).select_from(keys).where(keys.c.tenant_id == tenant))
     return int(rows.scalar_one())
 
 
-async def bound_to(tenant: TenantId, db: AsyncSession, profile: str) -> Sequence[str]:
+async def bound_to(tenant: TenantId, db: Db, profile: str) -> Sequence[str]:
     """The ids of the keys that are bound to a profile and could still be used."""
     wanted = select(keys.c.id).where(keys.c.tenant_id == tenant, keys.c.profile == profile, keys.c.revoked_at.is_(None))
     return [str(key) for key in (await db.execute(wanted.order_by(keys.c.id))).scalars()]
 
 
-async def save(key: Key, db: AsyncSession) -> Key:
+async def save(key: Key, db: Db) -> Key:
     """Write what may change of a key, and return it with its new version.
 
     Raises:
@@ -99,7 +99,7 @@ async def save(key: Key, db: AsyncSession) -> Key:
     return replace(key, version=int(version))
 
 
-async def remove(tenant: TenantId, db: AsyncSession, key: KeyId) -> bool:
+async def remove(tenant: TenantId, db: Db, key: KeyId) -> bool:
     """Remove a key; says whether it was there."""
     gone = delete(keys).where(keys.c.tenant_id == tenant, keys.c.id == key).returning(keys.c.id)
     return (await db.execute(gone)).one_or_none() is not None

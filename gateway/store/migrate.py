@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection as SyncConnection
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio.engine import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.errors import BrokenSetting

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import Override
@@ -17,6 +16,7 @@ from gateway.domain.policy import Safety
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.overrides import read_override
 from gateway.store.tables import operations, overrides, primitives, sources
 
@@ -40,7 +40,7 @@ class LoadedOperation:
     override: Override | None = None
 
 
-async def insert_all(tenant: TenantId, db: AsyncSession, added: Sequence[StoredOperation]) -> None:
+async def insert_all(tenant: TenantId, db: Db, added: Sequence[StoredOperation]) -> None:
     """Add operations of a source.
 
     Raises:
@@ -51,13 +51,13 @@ async def insert_all(tenant: TenantId, db: AsyncSession, added: Sequence[StoredO
         await db.execute(insert_into(operations), [_values(tenant, operation) for operation in added])
 
 
-async def remove_all(tenant: TenantId, db: AsyncSession, source: SourceId) -> int:
+async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     """Remove all operations of a source and say how many there were."""
     gone = delete(operations).where(operations.c.tenant_id == tenant, operations.c.source_id == source)
     return len((await db.execute(gone.returning(operations.c.id))).all())
 
 
-async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
+async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
     """Every tool name in use and its owner: `source:NAME`, or `custom` for a tool of the tenant's own."""
     imported = select(operations.c.tool, sources.c.name).join_from(operations, sources, _of_source())
     own = select(primitives.c.name).where(primitives.c.tenant_id == tenant, primitives.c.kind == "tool")
@@ -65,14 +65,14 @@ async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
     return {**owners, **{str(name): "custom" for name in (await db.execute(own)).scalars()}}
 
 
-async def names_of(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, str]:
+async def names_of(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
     """The name in force of each operation's tool of a source, by the operation's identity."""
     wanted = select(operations.c.identity, operations.c.tool)
     rows = await db.execute(wanted.where(_is_of(tenant), operations.c.source_id == source))
     return {str(identity): str(tool) for identity, tool in rows}
 
 
-async def known_names(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, str]:
+async def known_names(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, str]:
     """The name that each operation of a source had by its document, by the operation's identity."""
     columns = operations.c
     defined = case((overrides.c.name.is_not(None), columns.definition))  # only where it says another name
@@ -85,7 +85,7 @@ async def known_names(tenant: TenantId, db: AsyncSession, source: SourceId) -> M
     }
 
 
-async def rename(tenant: TenantId, db: AsyncSession, operation: OperationId, tool: str) -> None:
+async def rename(tenant: TenantId, db: Db, operation: OperationId, tool: str) -> None:
     """Give an operation's tool another name.
 
     Raises:
@@ -103,15 +103,13 @@ def document_name(definition: bytes) -> str:
     return _decode_name(definition).name
 
 
-async def load(tenant: TenantId, db: AsyncSession) -> Sequence[LoadedOperation]:
+async def load(tenant: TenantId, db: Db) -> Sequence[LoadedOperation]:
     """All operations of the tenant, sorted by tool name, those of sources that are only queried among them."""
     rows = await db.execute(_selected(tenant).order_by(operations.c.tool))
     return [_loaded(row) for row in rows.mappings()]
 
 
-async def find(
-    tenant: TenantId, db: AsyncSession, named: Collection[str], keys: Collection[str]
-) -> Sequence[LoadedOperation]:
+async def find(tenant: TenantId, db: Db, named: Collection[str], keys: Collection[str]) -> Sequence[LoadedOperation]:
     """Operations of the sources of these names that have one of these as operationId, identity or tool name."""
     columns = operations.c
     is_called = or_(columns.operation_id.in_(keys), columns.identity.in_(keys), columns.tool.in_(keys))
@@ -119,7 +117,7 @@ async def find(
     return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
 
 
-async def find_named(tenant: TenantId, db: AsyncSession, name_or_id: str) -> LoadedOperation | None:
+async def find_named(tenant: TenantId, db: Db, name_or_id: str) -> LoadedOperation | None:
     """The operation whose tool has this name, or that has this id, listed or not; an id wins."""
     is_it = or_(operations.c.tool == name_or_id, operations.c.id == name_or_id)
     wanted = _selected(tenant).where(is_it).order_by((operations.c.id == name_or_id).desc()).limit(1)
@@ -127,7 +125,7 @@ async def find_named(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Loa
     return _loaded(row) if row else None
 
 
-async def owner(tenant: TenantId, db: AsyncSession, tool: str) -> str | None:
+async def owner(tenant: TenantId, db: Db, tool: str) -> str | None:
     """The name of the source whose operation has this tool name, listed or not; None when none has.
 
     A name that an override wants for an operation that is gone is its source's too.
@@ -138,19 +136,19 @@ async def owner(tenant: TenantId, db: AsyncSession, tool: str) -> str | None:
     return (await db.execute(known.limit(1))).scalar_one_or_none()
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many operations the tenant has, of all sources."""
     return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[LoadedOperation]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[LoadedOperation]:
     """The operations of sources that list tools whose names follow `after`, in their order."""
     wanted = _selected(tenant).where(_is_listed()).order_by(operations.c.tool).limit(limit)
     rows = await db.execute(wanted.where(operations.c.tool > after) if after is not None else wanted)
     return [_loaded(row) for row in rows.mappings()]
 
 
-async def levels(tenant: TenantId, db: AsyncSession, named: Collection[str]) -> Mapping[str, Safety]:
+async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:
     """The safety levels in force of the imported tools of these names."""
     wanted = _selected(tenant).where(_is_listed(), operations.c.tool.in_(named))
     found = [_loaded(row) for row in (await db.execute(wanted)).mappings()]

@@ -6,17 +6,17 @@ from dataclasses import replace
 import msgspec
 from sqlalchemy import ColumnElement, RowMapping, delete, func, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import OverrideId, SourceId, TenantId
 from gateway.domain.overrides import Override, Wishes
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import overrides, sources
 
 _decode = msgspec.json.Decoder(Wishes).decode
 
 
-async def insert(tenant: TenantId, db: AsyncSession, override: Override) -> None:
+async def insert(tenant: TenantId, db: Db, override: Override) -> None:
     """Add an override.
 
     Raises:
@@ -28,29 +28,27 @@ async def insert(tenant: TenantId, db: AsyncSession, override: Override) -> None
     await db.execute(insert_into(overrides).values(**made, **facts, **_facts(override)))
 
 
-async def get(tenant: TenantId, db: AsyncSession, source: SourceId, found: OverrideId) -> Override | None:
+async def get(tenant: TenantId, db: Db, source: SourceId, found: OverrideId) -> Override | None:
     """The override of a source by its id."""
     wanted = select(overrides).where(*_of(tenant, source), overrides.c.id == found)
     row = (await db.execute(wanted)).mappings().one_or_none()
     return read_override(row) if row else None
 
 
-async def of_source(tenant: TenantId, db: AsyncSession, source: SourceId) -> Mapping[str, Override]:
+async def of_source(tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, Override]:
     """All overrides of a source, by the identity of their operation."""
     rows = await db.execute(select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity))
     return {str(row["identity"]): read_override(row) for row in rows.mappings()}
 
 
-async def page(
-    tenant: TenantId, db: AsyncSession, source: SourceId, *, after: str | None, limit: int
-) -> Sequence[Override]:
+async def page(tenant: TenantId, db: Db, source: SourceId, *, after: str | None, limit: int) -> Sequence[Override]:
     """The overrides of a source whose identities follow `after`, in their order."""
     wanted = select(overrides).where(*_of(tenant, source)).order_by(overrides.c.identity).limit(limit)
     rows = await db.execute(wanted.where(overrides.c.identity > after) if after is not None else wanted)
     return [read_override(row) for row in rows.mappings()]
 
 
-async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
+async def names(tenant: TenantId, db: Db) -> Mapping[str, str]:
     """Every name that an override wants, also for an operation that is gone, and the name of its source."""
     is_of_source = (sources.c.tenant_id == overrides.c.tenant_id) & (sources.c.id == overrides.c.source_id)
     wanted = select(overrides.c.name, sources.c.name.label("source")).join_from(overrides, sources, is_of_source)
@@ -58,13 +56,13 @@ async def names(tenant: TenantId, db: AsyncSession) -> Mapping[str, str]:
     return {str(name): str(source) for name, source in rows}
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many overrides the tenant has, of all sources."""
     counted = select(func.count()).select_from(overrides).where(overrides.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
-async def save(tenant: TenantId, db: AsyncSession, override: Override) -> None:
+async def save(tenant: TenantId, db: Db, override: Override) -> None:
     """Write an override as it now is, in its next version.
 
     Raises:
@@ -77,7 +75,7 @@ async def save(tenant: TenantId, db: AsyncSession, override: Override) -> None:
         raise NotFound("There is no such override.")
 
 
-async def remove(tenant: TenantId, db: AsyncSession, override: OverrideId) -> bool:
+async def remove(tenant: TenantId, db: Db, override: OverrideId) -> bool:
     """Remove an override; says whether it was there."""
     is_it = (overrides.c.tenant_id == tenant, overrides.c.id == override)
     return (await db.execute(delete(overrides).where(*is_it).returning(overrides.c.id))).one_or_none() is not None

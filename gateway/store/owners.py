@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import ARRAY, Text, bindparam, func, select
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, OwnedName
+from gateway.store.engine import Db
 
 _ARRAYS = [bindparam(name, type_=ARRAY(Text)) for name in ("slugs", "kinds", "names")]
 _FOUND = func.owners_of_names(*_ARRAYS).table_valued("tenant_id", "slug", "kind", "name", "owner")
@@ -14,7 +14,7 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 
 
 async def find_owners(
-    db: AsyncSession, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
+    db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
     """Which of these names the tenants of these slugs have, None: all tenants; by slug, in an unscoped transaction."""
     given = {

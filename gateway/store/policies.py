@@ -4,21 +4,21 @@ from dataclasses import replace
 
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Decision, Limits, Policy
+from gateway.store.engine import Db
 from gateway.store.tables import policies
 
 
-async def get(tenant: TenantId, db: AsyncSession) -> Policy:
+async def get(tenant: TenantId, db: Db) -> Policy:
     """The tenant's policy; the default one until it has its own."""
     rows = await db.execute(select(policies).where(policies.c.tenant_id == tenant))
     row = rows.mappings().one_or_none()
     return _policy(row) if row else Policy()
 
 
-async def save(tenant: TenantId, db: AsyncSession, policy: Policy) -> Policy:
+async def save(tenant: TenantId, db: Db, policy: Policy) -> Policy:
     """Replace the tenant's policy, and return it with its new version.
 
     Raises:

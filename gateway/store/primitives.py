@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import RowMapping, Select, delete, func, literal, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import primitives
 
 
-async def insert(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> None:
+async def insert(tenant: TenantId, db: Db, primitive: Primitive) -> None:
     """Add a primitive.
 
     Raises:
@@ -32,7 +32,7 @@ async def insert(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> No
     )
 
 
-async def get(tenant: TenantId, db: AsyncSession, family: Family, name_or_id: str) -> Primitive | None:
+async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Primitive | None:
     """The primitive of this family and id or name; an id wins."""
     is_named = or_(primitives.c.id == name_or_id, primitives.c.name == name_or_id)
     wanted = _listed(tenant, family).where(is_named).order_by((primitives.c.id == name_or_id).desc()).limit(1)
@@ -40,22 +40,20 @@ async def get(tenant: TenantId, db: AsyncSession, family: Family, name_or_id: st
     return _primitive(row) if row else None
 
 
-async def page(
-    tenant: TenantId, db: AsyncSession, family: Family, *, after: str | None, limit: int
-) -> Sequence[Primitive]:
+async def page(tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int) -> Sequence[Primitive]:
     """The primitives of a family whose names follow `after`, in their order."""
     wanted = _listed(tenant, family).order_by(primitives.c.name).limit(limit)
     rows = await db.execute(wanted.where(primitives.c.name > after) if after is not None else wanted)
     return [_primitive(row) for row in rows.mappings()]
 
 
-async def load(tenant: TenantId, db: AsyncSession) -> Sequence[Primitive]:
+async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     """All primitives of the tenant, sorted by family and name."""
     wanted = select(primitives).where(primitives.c.tenant_id == tenant).order_by(primitives.c.kind, primitives.c.name)
     return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
 
 
-async def names(tenant: TenantId, db: AsyncSession, family: Family) -> Mapping[str, PrimitiveId]:
+async def names(tenant: TenantId, db: Db, family: Family) -> Mapping[str, PrimitiveId]:
     """The names of a family and the id of each, in order of names."""
     named = select(primitives.c.name, primitives.c.id).where(
         primitives.c.tenant_id == tenant, primitives.c.kind == family.value
@@ -63,7 +61,7 @@ async def names(tenant: TenantId, db: AsyncSession, family: Family) -> Mapping[s
     return {str(name): PrimitiveId(found) for name, found in await db.execute(named.order_by(primitives.c.name))}
 
 
-async def tool_levels(tenant: TenantId, db: AsyncSession) -> Sequence[Primitive]:
+async def tool_levels(tenant: TenantId, db: Db) -> Sequence[Primitive]:
     """Every tool of the tenant's own as far as its safety level goes: without its definition and handler."""
     columns = [column for column in primitives.c if column.name not in {"definition", "handler"}]
     nothing = [literal(b"").label("definition"), literal(b"").label("handler")]
@@ -71,13 +69,13 @@ async def tool_levels(tenant: TenantId, db: AsyncSession) -> Sequence[Primitive]
     return [_primitive(row) for row in (await db.execute(wanted.order_by(primitives.c.name))).mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many primitives of its own the tenant has, of all families."""
     counted = select(func.count()).select_from(primitives).where(primitives.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
-async def users(tenant: TenantId, db: AsyncSession, reference: str) -> Sequence[tuple[Family, str]]:
+async def users(tenant: TenantId, db: Db, reference: str) -> Sequence[tuple[Family, str]]:
     """Family and name of every primitive whose handler stands on this reference."""
     wanted = select(primitives.c.kind, primitives.c.name).where(
         primitives.c.tenant_id == tenant, primitives.c.refers.any_() == reference
@@ -86,7 +84,7 @@ async def users(tenant: TenantId, db: AsyncSession, reference: str) -> Sequence[
     return [(Family(kind), str(name)) for kind, name in rows]
 
 
-async def save(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> None:
+async def save(tenant: TenantId, db: Db, primitive: Primitive) -> None:
     """Write a primitive as it now is, in its next version.
 
     Raises:
@@ -99,7 +97,7 @@ async def save(tenant: TenantId, db: AsyncSession, primitive: Primitive) -> None
         raise NotFound("There is no such primitive.")
 
 
-async def remove(tenant: TenantId, db: AsyncSession, primitive: PrimitiveId) -> bool:
+async def remove(tenant: TenantId, db: Db, primitive: PrimitiveId) -> bool:
     """Remove a primitive; says whether it was there."""
     is_it = (primitives.c.tenant_id == tenant, primitives.c.id == primitive)
     gone = delete(primitives).where(*is_it).returning(primitives.c.id)

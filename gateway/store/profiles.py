@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import RowMapping, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.profiles import Profile, Rule
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import profiles
 
 
@@ -21,7 +21,7 @@ class _Rules(msgspec.Struct, omit_defaults=True):
 _decode = msgspec.json.Decoder(_Rules).decode
 
 
-async def insert(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
+async def insert(tenant: TenantId, db: Db, profile: Profile) -> None:
     """Add a profile.
 
     Raises:
@@ -34,7 +34,7 @@ async def insert(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
     await db.execute(added)
 
 
-async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Profile | None:
+async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
     """The profile of this id or name; an id wins."""
     wanted = select(profiles).where(
         profiles.c.tenant_id == tenant, or_(profiles.c.id == name_or_id, profiles.c.name == name_or_id)
@@ -43,26 +43,26 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Profile | 
     return _profile(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Profile]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Profile]:
     """The tenant's profiles whose names follow `after`, in their order."""
     wanted = select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name).limit(limit)
     rows = await db.execute(wanted.where(profiles.c.name > after) if after is not None else wanted)
     return [_profile(row) for row in rows.mappings()]
 
 
-async def load(tenant: TenantId, db: AsyncSession) -> Sequence[Profile]:
+async def load(tenant: TenantId, db: Db) -> Sequence[Profile]:
     """All profiles of the tenant, sorted by name."""
     rows = await db.execute(select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name))
     return [_profile(row) for row in rows.mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many profiles the tenant has."""
     counted = select(func.count()).select_from(profiles).where(profiles.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
-async def save(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
+async def save(tenant: TenantId, db: Db, profile: Profile) -> None:
     """Write a profile as it now is, in its next version.
 
     Raises:
@@ -74,7 +74,7 @@ async def save(tenant: TenantId, db: AsyncSession, profile: Profile) -> None:
         raise NotFound("There is no such profile.")
 
 
-async def remove(tenant: TenantId, db: AsyncSession, profile: ProfileId) -> bool:
+async def remove(tenant: TenantId, db: Db, profile: ProfileId) -> bool:
     """Remove a profile; says whether it was there."""
     gone = delete(profiles).where(profiles.c.tenant_id == tenant, profiles.c.id == profile).returning(profiles.c.id)
     return (await db.execute(gone)).one_or_none() is not None

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 import msgspec
 from sqlalchemy import delete, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
 from gateway.domain.requests import Credential
+from gateway.store.engine import Db
 from gateway.store.sealing import Sealer
 from gateway.store.tables import data_keys, secrets
 
 
 async def save(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, *, source: SourceId, scheme: str, credential: Credential
+    tenant: TenantId, db: Db, sealer: Sealer, *, source: SourceId, scheme: str, credential: Credential
 ) -> None:
     """Store the credential of one security scheme of a source in place of an earlier one.
 
@@ -35,7 +35,7 @@ async def save(
         await db.execute(update(secrets).where(*is_it).values(**facts))
 
 
-async def load(tenant: TenantId, db: AsyncSession, sealer: Sealer, source: SourceId) -> Mapping[str, Credential]:
+async def load(tenant: TenantId, db: Db, sealer: Sealer, source: SourceId) -> Mapping[str, Credential]:
     """The credentials of a source by security scheme.
 
     Raises:
@@ -53,13 +53,13 @@ async def load(tenant: TenantId, db: AsyncSession, sealer: Sealer, source: Sourc
     }
 
 
-async def remove_all(tenant: TenantId, db: AsyncSession, source: SourceId) -> int:
+async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     """Forget all credentials of a source and say how many there were."""
     gone = delete(secrets).where(secrets.c.tenant_id == tenant, secrets.c.source_id == source)
     return len((await db.execute(gone.returning(secrets.c.id))).all())
 
 
-async def rewrap(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> int:
+async def rewrap(tenant: TenantId, db: Db, sealer: Sealer) -> int:
     """Wrap the tenant's data keys by the first secret key, so that older ones can go; says how many it did.
 
     Data keys that no configured key opens are lost already and stay as they are.
@@ -75,7 +75,7 @@ async def rewrap(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> int:
     return len(stale)
 
 
-async def tenant_key(tenant: TenantId, db: AsyncSession, sealer: Sealer) -> tuple[str, bytes]:
+async def tenant_key(tenant: TenantId, db: Db, sealer: Sealer) -> tuple[str, bytes]:
     """The tenant's newest data key that can be opened, or a new one: losing a secret key must not lock it out."""
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped)

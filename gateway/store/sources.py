@@ -8,12 +8,12 @@ import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import secrets, source_versions, sources
 
 
@@ -26,7 +26,7 @@ class VersionContent:
     outline: bytes | None = None
 
 
-async def insert(source: Source, db: AsyncSession) -> None:
+async def insert(source: Source, db: Db) -> None:
     """Add a source.
 
     Raises:
@@ -43,7 +43,7 @@ async def insert(source: Source, db: AsyncSession) -> None:
     )
 
 
-async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Source | None:
+async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
     """The source of this id or name; an id wins."""
     is_named = or_(sources.c.id == name_or_id, sources.c.name == name_or_id)
     rows = await db.execute(_listed(tenant).where(is_named).order_by((sources.c.id == name_or_id).desc()).limit(1))
@@ -51,14 +51,14 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Source | N
     return _source(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Source]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Source]:
     """The tenant's sources whose names follow `after`, in their order."""
     wanted = _listed(tenant).order_by(sources.c.name).limit(limit)
     rows = await db.execute(wanted.where(sources.c.name > after) if after is not None else wanted)
     return [_source(row) for row in rows.mappings()]
 
 
-async def save(source: Source, db: AsyncSession) -> Source:
+async def save(source: Source, db: Db) -> Source:
     """Write a source as it now is, and return it with its new version.
 
     Raises:
@@ -77,15 +77,13 @@ async def save(source: Source, db: AsyncSession) -> Source:
     return replace(source, version=int(version))
 
 
-async def remove(tenant: TenantId, db: AsyncSession, source: SourceId) -> bool:
+async def remove(tenant: TenantId, db: Db, source: SourceId) -> bool:
     """Remove a source with its versions, operations and credentials; says whether it was there."""
     gone = delete(sources).where(sources.c.tenant_id == tenant, sources.c.id == source).returning(sources.c.id)
     return (await db.execute(gone)).one_or_none() is not None
 
 
-async def insert_version(
-    tenant: TenantId, db: AsyncSession, *, source: SourceId, number: int, content: VersionContent
-) -> None:
+async def insert_version(tenant: TenantId, db: Db, *, source: SourceId, number: int, content: VersionContent) -> None:
     """Keep one version of a source's document with what its import made of it.
 
     Raises:
@@ -104,22 +102,22 @@ async def insert_version(
     )
 
 
-async def report(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+async def report(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The import report of one version."""
     return await _of_version(db, select(source_versions.c.report), tenant, source, number)
 
 
-async def document(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+async def document(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """The document of one version, byte for byte."""
     return await _of_version(db, select(source_versions.c.document), tenant, source, number)
 
 
-async def outline(tenant: TenantId, db: AsyncSession, source: SourceId, number: int) -> bytes | None:
+async def outline(tenant: TenantId, db: Db, source: SourceId, number: int) -> bytes | None:
     """What the query tools know of one version; None when they were not asked for."""
     return await _of_version(db, select(source_versions.c.outline), tenant, source, number)
 
 
-async def queried(tenant: TenantId, db: AsyncSession) -> Sequence[QueriedSource]:
+async def queried(tenant: TenantId, db: Db) -> Sequence[QueriedSource]:
     """The sources that the query tools show, in order of names."""
     columns = (sources.c.id, sources.c.name, sources.c.active_version)
     shown = select(*columns).where(sources.c.tenant_id == tenant, sources.c.expose != Exposure.TOOLS.value)
@@ -127,9 +125,7 @@ async def queried(tenant: TenantId, db: AsyncSession) -> Sequence[QueriedSource]
     return [QueriedSource(id=SourceId(id_), name=name, version=version) for id_, name, version in rows]
 
 
-async def _of_version(
-    db: AsyncSession, wanted: Select[Any], tenant: TenantId, source: SourceId, number: int
-) -> bytes | None:
+async def _of_version(db: Db, wanted: Select[Any], tenant: TenantId, source: SourceId, number: int) -> bytes | None:
     versions = source_versions.c
     is_it = (versions.tenant_id == tenant, versions.source_id == source, versions.number == number)
     found: bytes | None = (await db.execute(wanted.where(*is_it))).scalar_one_or_none()

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import ARRAY, RowMapping, Text, bindparam, delete, func, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenants import Tenant
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import tenants
 
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
@@ -17,7 +17,7 @@ _REVISIONS = select(_FOUND.c.id, _FOUND.c.revision)
 """Made once: those of every catalog that is shown are looked up every few seconds."""
 
 
-async def insert(tenant: Tenant, db: AsyncSession) -> None:
+async def insert(tenant: Tenant, db: Db) -> None:
     """Add a tenant, inside its own transaction.
 
     Raises:
@@ -30,25 +30,25 @@ async def insert(tenant: Tenant, db: AsyncSession) -> None:
     )
 
 
-async def get(tenant: TenantId, db: AsyncSession) -> Tenant | None:
+async def get(tenant: TenantId, db: Db) -> Tenant | None:
     """The tenant, inside its own transaction."""
     found = await db.execute(select(*_COLUMNS).where(tenants.c.id == tenant))
     row = found.mappings().one_or_none()
     return _tenant(row) if row else None
 
 
-async def find(db: AsyncSession, slug: str) -> Tenant | None:
+async def find(db: Db, slug: str) -> Tenant | None:
     """The tenant of this slug; sees past row-level security."""
     found = await _list(db, slug, None, 1)
     return found[0] if found else None
 
 
-async def page(db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Tenant]:
+async def page(db: Db, *, after: str | None, limit: int) -> Sequence[Tenant]:
     """The tenants whose slugs follow `after`, in their order; sees past row-level security."""
     return await _list(db, None, after, limit)
 
 
-async def rename(tenant: TenantId, db: AsyncSession, name: str) -> None:
+async def rename(tenant: TenantId, db: Db, name: str) -> None:
     """Give the tenant another display name.
 
     Raises:
@@ -59,13 +59,13 @@ async def rename(tenant: TenantId, db: AsyncSession, name: str) -> None:
         raise _missing()
 
 
-async def remove(tenant: TenantId, db: AsyncSession) -> bool:
+async def remove(tenant: TenantId, db: Db) -> bool:
     """Remove the tenant with everything it owns but its audit entries; says whether it was there."""
     done = await db.execute(delete(tenants).where(tenants.c.id == tenant).returning(tenants.c.id))
     return done.one_or_none() is not None
 
 
-async def advance(tenant: TenantId, db: AsyncSession) -> int:
+async def advance(tenant: TenantId, db: Db) -> int:
     """Raise the revision by one and return it.
 
     The row stays locked until the transaction ends: whoever advances first and changes afterwards has the tenant's
@@ -86,18 +86,18 @@ async def advance(tenant: TenantId, db: AsyncSession) -> int:
     return int(risen)
 
 
-async def revision(tenant: TenantId, db: AsyncSession) -> int | None:
+async def revision(tenant: TenantId, db: Db) -> int | None:
     """The current revision; None without such a tenant."""
     return (await db.execute(select(tenants.c.revision).where(tenants.c.id == tenant))).scalar_one_or_none()
 
 
-async def revisions(db: AsyncSession, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
+async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
     """The current revisions of those tenants that there are; sees past row-level security."""
     rows = await db.execute(_REVISIONS, {"wanted": list(wanted)})
     return {TenantId(row["id"]): row["revision"] for row in rows.mappings()}
 
 
-async def _list(db: AsyncSession, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
+async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
     listed = func.list_tenants(slug, after, limit).table_valued("id", "slug", "name", "revision", "created_at")
     columns = listed.c
     rows = await db.execute(select(columns.id, columns.slug, columns.name, columns.revision, columns.created_at))

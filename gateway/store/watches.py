@@ -5,15 +5,15 @@ from typing import Any
 
 from sqlalchemy import RowMapping, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId, WatchId
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.tables import watches
 
 
-async def insert(tenant: TenantId, db: AsyncSession, watch: Watch) -> None:
+async def insert(tenant: TenantId, db: Db, watch: Watch) -> None:
     """Add a watch.
 
     Raises:
@@ -24,7 +24,7 @@ async def insert(tenant: TenantId, db: AsyncSession, watch: Watch) -> None:
     await db.execute(insert_into(watches).values(**place, **_facts(watch), **_sight(watch.seen)))
 
 
-async def get(tenant: TenantId, db: AsyncSession, uri_or_id: str) -> Watch | None:
+async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
     """The watch of this id or resource; an id wins."""
     is_named = or_(watches.c.id == uri_or_id, watches.c.uri == uri_or_id)
     wanted = select(watches).where(watches.c.tenant_id == tenant, is_named)
@@ -32,26 +32,26 @@ async def get(tenant: TenantId, db: AsyncSession, uri_or_id: str) -> Watch | Non
     return _watch(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Watch]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Watch]:
     """The tenant's watches whose resources follow `after`, in order of URIs."""
     wanted = select(watches).where(watches.c.tenant_id == tenant).order_by(watches.c.uri).limit(limit)
     rows = await db.execute(wanted.where(watches.c.uri > after) if after is not None else wanted)
     return [_watch(row) for row in rows.mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many watches the tenant has."""
     counted = select(func.count()).select_from(watches).where(watches.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
-async def of_credential(tenant: TenantId, db: AsyncSession, credential: str) -> Sequence[str]:
+async def of_credential(tenant: TenantId, db: Db, credential: str) -> Sequence[str]:
     """The resources whose watches name this credential."""
     wanted = select(watches.c.uri).where(watches.c.tenant_id == tenant, watches.c.credential == credential)
     return list((await db.execute(wanted.order_by(watches.c.uri))).scalars())
 
 
-async def save(tenant: TenantId, db: AsyncSession, watch: Watch) -> None:
+async def save(tenant: TenantId, db: Db, watch: Watch) -> None:
     """Write a watch as it now is, in its next version; what was seen at another URL counts no more.
 
     Raises:
@@ -64,14 +64,14 @@ async def save(tenant: TenantId, db: AsyncSession, watch: Watch) -> None:
         raise NotFound("There is no such watch.")
 
 
-async def note(tenant: TenantId, db: AsyncSession, watch: WatchId, seen: Sighting, *, version: int) -> bool:
+async def note(tenant: TenantId, db: Db, watch: WatchId, seen: Sighting, *, version: int) -> bool:
     """Keep what was seen; False when the watch is gone or another one by now."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch, watches.c.version == version)
     done = await db.execute(update(watches).where(*is_it).values(**_sight(seen)).returning(watches.c.id))
     return done.one_or_none() is not None
 
 
-async def remove(tenant: TenantId, db: AsyncSession, watch: WatchId) -> bool:
+async def remove(tenant: TenantId, db: Db, watch: WatchId) -> bool:
     """Forget a watch; says whether it was there."""
     is_it = (watches.c.tenant_id == tenant, watches.c.id == watch)
     return (await db.execute(delete(watches).where(*is_it).returning(watches.c.id))).one_or_none() is not None

@@ -6,11 +6,11 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import RowMapping, Select, and_, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import TenantId, WebhookId
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.errors import NotFound
+from gateway.store.engine import Db
 from gateway.store.sealing import Sealer
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys, webhooks
@@ -25,7 +25,7 @@ _SHOWN = (
 )
 
 
-async def insert(tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
+async def insert(tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
     """Add a webhook.
 
     Raises:
@@ -37,7 +37,7 @@ async def insert(tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: We
     await db.execute(insert_into(webhooks).values(**place, **sealed))
 
 
-async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Webhook | None:
+async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
     """The webhook of this id or name without its secrets; an id wins."""
     is_named = or_(webhooks.c.id == name_or_id, webhooks.c.name == name_or_id)
     wanted = _listed(tenant).where(is_named).order_by((webhooks.c.id == name_or_id).desc()).limit(1)
@@ -45,21 +45,21 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Webhook | 
     return _shown(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Webhook]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Webhook]:
     """The tenant's webhooks whose names follow `after`, in their order, without their secrets."""
     wanted = _listed(tenant).order_by(webhooks.c.name).limit(limit)
     rows = await db.execute(wanted.where(webhooks.c.name > after) if after is not None else wanted)
     return [_shown(row) for row in rows.mappings()]
 
 
-async def count(tenant: TenantId, db: AsyncSession) -> int:
+async def count(tenant: TenantId, db: Db) -> int:
     """How many webhooks the tenant has."""
     counted = select(func.count()).select_from(webhooks).where(webhooks.c.tenant_id == tenant)
     return int((await db.execute(counted)).scalar_one())
 
 
 async def open_secrets(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: WebhookId, *, now: datetime
+    tenant: TenantId, db: Db, sealer: Sealer, webhook: WebhookId, *, now: datetime
 ) -> SigningSecrets | None:
     """What deliveries may be signed with now; None when there is no such webhook.
 
@@ -78,7 +78,7 @@ async def open_secrets(
     return SigningSecrets(current=plain.current, previous=plain.previous if is_good else None)
 
 
-async def save(tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
+async def save(tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
     """Write a webhook with its secrets; `version` is that of the webhook as it now is.
 
     Raises:
@@ -91,7 +91,7 @@ async def save(tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: Webh
         raise NotFound("There is no such webhook.")
 
 
-async def remove(tenant: TenantId, db: AsyncSession, webhook: WebhookId) -> bool:
+async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
     """Forget a webhook; says whether it was there."""
     is_it = (webhooks.c.tenant_id == tenant, webhooks.c.id == webhook)
     return (await db.execute(delete(webhooks).where(*is_it).returning(webhooks.c.id))).one_or_none() is not None
@@ -103,7 +103,7 @@ class _Plain(msgspec.Struct):
 
 
 async def _seal(
-    tenant: TenantId, db: AsyncSession, sealer: Sealer, webhook: Webhook, signing: SigningSecrets
+    tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
     plain = msgspec.json.encode(_Plain(current=signing.current, previous=signing.previous))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.catalog import imports, policies, primitives, profiles
 from gateway.catalog.catalog import Author
@@ -24,6 +23,7 @@ from gateway.domain.profiles import Profile
 from gateway.domain.tools import Origin
 from gateway.errors import NotFound
 from gateway.store import tenants
+from gateway.store.engine import Db
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import pets
 from tests.support.primitives import static_tool, template, text_prompt, text_resource
@@ -130,7 +130,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
     asked: list[set[TenantId]] = []
     revisions = tenants.revisions
 
-    async def counted(db: AsyncSession, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
+    async def counted(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, int]:
         asked.append(set(wanted))
         return await revisions(db, wanted)
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
 from gateway.domain.ceilings import Ceilings
 from gateway.domain.credentials import Place, StoredCredential
@@ -63,7 +61,7 @@ from gateway.store.audit_chain import CREATION, Link
 from gateway.store.audit_check import TrailCheck, TrailKeys
 from gateway.store.audit_heads import HeadRow, Signature
 from gateway.store.due_work import DueWork
-from gateway.store.engine import Store
+from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
 from gateway.store.sealing import Sealer
 
@@ -303,7 +301,7 @@ def make_signature(tenant: TenantId, signer: str) -> Signature:
     return Signature(HeadRow(tenant, signer, 1, "catalog", 1, b"head"), b"mac")
 
 
-async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "source:petstore") -> AuditId:
+async def append_change(tenant: TenantId, db: Db, *, target: str = "source:petstore") -> AuditId:
     """One change with its entry; the first one makes the tenant."""
     revision = await tenants.advance(tenant, db)
     if revision == 1:
@@ -321,7 +319,7 @@ async def append_change(tenant: TenantId, db: AsyncSession, *, target: str = "so
     )
 
 
-async def faults_of(tenant: TenantId, db: AsyncSession, *, keys: Sequence[bytes] = (CHAIN_KEY,)) -> int:
+async def faults_of(tenant: TenantId, db: Db, *, keys: Sequence[bytes] = (CHAIN_KEY,)) -> int:
     """How many faults the tenant's trail has, read in parts."""
     check = TrailCheck(TrailKeys(chain=keys))
     last: Link | None = None

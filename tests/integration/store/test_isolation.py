@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.ceilings import Ceilings
 from gateway.domain.egress import Egress
@@ -45,7 +44,7 @@ from gateway.store import (
     webhooks,
 )
 from gateway.store.connect import Connection, connect_app, connect_owner
-from gateway.store.engine import Store
+from gateway.store.engine import Db, Store
 from gateway.store.tables import metadata
 from tests.integration.store.samples import (
     NOW,
@@ -83,7 +82,7 @@ _MODULES = (
 )
 _VICTIM, _INTRUDER = "victim", "intruder"
 
-_Call = Callable[[TenantId, AsyncSession, Stored], Awaitable[object]]
+_Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
 _CALLS: Mapping[str, _Call] = {

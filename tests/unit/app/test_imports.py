@@ -63,7 +63,16 @@ SERVING = frozenset(
     }
 )
 """Each is used by what serves, or is imported by one of the others at its own import."""
-SPARED = frozenset({"mcp.client", "mcp.server.mcpserver", "opentelemetry.sdk", "sqlalchemy.dialects.mysql", "alembic"})
+SPARED = frozenset(
+    {
+        "mcp.client",
+        "mcp.server.mcpserver",
+        "opentelemetry.sdk",
+        "sqlalchemy.dialects.mysql",
+        "alembic",
+        "sqlalchemy.orm",
+    }
+)
 OF_WORKERS = frozenset({"gateway.openapi.compile", "gateway.openapi.archive", "gateway.openapi.worker", "tarfile"})
 """What only the processes that read documents run."""
 
