@@ -2315,8 +2315,8 @@ FAIR_SHARES = (
         "share-of-postgresql",
         "transactions of one tenant hold a quarter of the connections",
         "gateway/store/engine.py",
-        "self._share(party, within_s),",
-        "self._share(None, within_s),",
+        "self._share(party, within_s):",
+        "self._share(None, within_s):",
         ("tests/attacks/test_fair_pools.py::test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql",),
     ),
     Guard(

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -69,12 +70,13 @@ TITLES = {
 PATTERN = re.compile(r"\b(?:ADM|CLI|CON|PRG|TDF|CAL|RES|PRM|CAP|OAS|DYN|SAF|TEN|SRV|ISO|IDN)-\d+\b")
 
 
+@cache
 def all_tests() -> dict[str, str]:
     """Every test function by its address, with its docstring."""
     return {
         f"{path.relative_to(ROOT)}::{node.name}": ast.get_docstring(node) or ""
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }
 
