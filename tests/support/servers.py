@@ -4,12 +4,12 @@ import asyncio
 import itertools
 import shutil
 import tempfile
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
@@ -76,8 +76,9 @@ class TestServers:
         number = int(source.rpartition("=")[2])
         url = self.empty_redis()
         with redis.Redis(unix_socket_path=urlsplit(url).path, db=number) as client:
-            for key in client.scan_iter():
-                client.copy(key, key, destination_db=0)
+            command = cast(Callable[..., Any], cast(Any, client).execute_command)
+            for key in command("KEYS", "*"):
+                command("COPY", key, key, "DB", 0)
         return url
 
     def own_redis(self) -> str:
