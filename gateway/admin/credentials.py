@@ -5,19 +5,20 @@ from urllib.parse import quote
 
 from gateway.admin.answers_selections import CredentialPage, CredentialShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.listings import CREDENTIALS
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import NoBody, NoQuery
+from gateway.admin.schemas_lists import CredentialListQuery
 from gateway.admin.schemas_primitives import CredentialCreate, CredentialReplace
 from gateway.catalog import credentials
 from gateway.catalog.credentials import CredentialDraft
 from gateway.catalog.versions import tag_of
-from gateway.domain.credentials import StoredCredential
 
 
-async def list_credentials(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_credentials(admin: Admin, call: Call[NoBody, CredentialListQuery]) -> Answer:
     """The tenant's credentials by name."""
     read = partial(credentials.page_credentials, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "credentials", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, CREDENTIALS, call.query, read=read)
     return Answer(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
 
 
@@ -61,10 +62,6 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
     )
 
 
-def _name(credential: StoredCredential) -> str:
-    return credential.name
-
-
 _LIST = "/tenants/{t}/credentials"
 _ONE = "/tenants/{t}/credentials/{name}"
 
@@ -75,7 +72,7 @@ ENDPOINTS = (
         summary="List the tenant's credentials, without their secrets.",
         handle=list_credentials,
         body=NoBody,
-        query=PageQuery,
+        query=CredentialListQuery,
         answers={200: CredentialPage},
     ),
     Endpoint(

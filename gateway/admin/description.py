@@ -29,7 +29,9 @@ _ABOUT = """Tenants, keys, sources, tools, policy and audit.
 Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
 slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
-one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required.
+one answer is `cursor` of the next, with the same search, filters and order. `search` finds a text in what names or
+describes an item, in any case; `%`, `_` and `*` stand for themselves. `sort` takes one field, with `-` in front from
+the last to the first. `If-Match` is honoured when it is sent and never required.
 `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
 _OWN: Json = {
     "operationId": "get_openapi",
@@ -192,8 +194,10 @@ def _path_parameters(route: Route) -> Iterable[Json]:
 def _query_parameters(route: Route, schemas: Mapping[str, Json]) -> Iterable[Json]:
     properties = cast("Mapping[str, Json]", schemas[route.query.__name__].get("properties", {}))
     for name, schema in properties.items():
-        plain = {key: value for key, value in schema.items() if key != "description"}
-        yield {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+        plain = {key: value for key, value in schema.items() if key not in {"description", "examples"}}
+        described: Json = {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+        [example] = cast("list[object]", schema.get("examples", [None]))
+        yield described if example is None else {**described, "example": example}
 
 
 def _header_parameters(route: Route) -> Iterable[Json]:

@@ -1,6 +1,6 @@
 """Tools, resources, resource templates and prompts over REST: what each request does, whatever the family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -10,14 +10,15 @@ from pydantic import BaseModel
 
 from gateway.admin.answers_primitives import PrimitiveShown, PrimitiveValid
 from gateway.admin.endpoints import Admin, Answer, Call
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import Asked, NoBody, NoQuery, PageQuery, Sent
-from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriListQuery, UriQuery
+from gateway.admin.listings import Listing
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
+from gateway.admin.schemas_lists import PrimitiveListQuery, UriListQuery
+from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.catalog import listing, primitives
 from gateway.catalog.listing import Listed
 from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
-from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import NotFound
 
@@ -40,23 +41,19 @@ class Noun:
     show: Callable[[Listed], PrimitiveShown]
     shown: type[PrimitiveShown]
     page: type[BaseModel]
+    query: type[PrimitiveListQuery]
+    listing: Listing[Listed]
 
 
-async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
-    """The tenant's primitives of a family by name."""
-    return await _list(noun, admin, call.tenant, call.query)
-
-
-async def list_by_uri(noun: Noun, admin: Admin, call: Call[NoBody, UriListQuery]) -> Answer:
-    """The same, or the one of a URI; none is an empty list."""
-    uri = call.query.uri
-    if uri is None:
-        return await _list(noun, admin, call.tenant, call.query)
-    try:
-        found = [await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)]
-    except NotFound:
-        found = []
-    return Answer(content=noun.page(items=[noun.show(listed) for listed in found], next_cursor=None))
+async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery]) -> Answer:
+    """The tenant's primitives of a family, or the one of a URI; none is an empty list."""
+    query = call.query
+    if isinstance(query, UriListQuery) and query.uri is not None:
+        shown, cursor = await _find(noun, admin, call, query.uri), None
+    else:
+        read = partial(listing.page_primitives, call.tenant, admin.catalog, noun.family)
+        shown, cursor = await read_list(admin.cursors, call.tenant, noun.listing, query, read=read)
+    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
 
 
 async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
@@ -110,10 +107,12 @@ def show_item(noun: Noun, listed: Listed) -> Answer:
     return Answer(content=noun.show(listed), tag=listed.tag)
 
 
-async def _list(noun: Noun, admin: Admin, tenant: TenantId, query: PageQuery) -> Answer:
-    read = partial(listing.page_primitives, tenant, admin.catalog, noun.family)
-    shown, cursor = await read_page(admin.cursors, tenant, noun.many, query, read=read, key=_name)
-    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
+async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery], uri: str) -> Sequence[Listed]:
+    try:
+        found = await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)
+    except NotFound:
+        return []
+    return [found] if noun.listing.matches(found, call.query) else []
 
 
 async def _update(
@@ -136,7 +135,3 @@ def _is_plain(name: str) -> bool:
 
 def _draft(body: PrimitiveSent) -> PrimitiveDraft:
     return PrimitiveDraft(definition=body.definition, handler=body.handler, safety=body.safety, enabled=body.enabled)
-
-
-def _name(listed: Listed) -> str:
-    return listed.name

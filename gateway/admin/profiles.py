@@ -7,8 +7,10 @@ from urllib.parse import quote
 
 from gateway.admin.answers_selections import ProfilePage, ProfileShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.listings import PROFILES
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import NoBody, NoQuery
+from gateway.admin.schemas_lists import ProfileListQuery
 from gateway.admin.schemas_primitives import ProfileCreate, ProfileReplace, ProfileUpdate, RuleSent
 from gateway.catalog import profiles
 from gateway.catalog.pricing import price_profiles
@@ -17,10 +19,10 @@ from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.profiles import Profile, Rule
 
 
-async def list_profiles(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_profiles(admin: Admin, call: Call[NoBody, ProfileListQuery]) -> Answer:
     """The tenant's profiles by name."""
     read = partial(profiles.page_profiles, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "profiles", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, PROFILES, call.query, read=read)
     prices = await price_profiles(call.tenant, admin.catalog, shown)
     items = [ProfileShown.of(profile, price) for profile, price in zip(shown, prices, strict=True)]
     return Answer(content=ProfilePage(items=items, next_cursor=cursor))
@@ -91,10 +93,6 @@ def _rules(sent: Sequence[RuleSent]) -> tuple[Rule, ...]:
     )
 
 
-def _name(profile: Profile) -> str:
-    return profile.name
-
-
 _LIST = "/tenants/{t}/profiles"
 _ONE = "/tenants/{t}/profiles/{name}"
 
@@ -105,7 +103,7 @@ ENDPOINTS = (
         summary="List the tenant's profiles, with what each shows and costs now; `default` is everything.",
         handle=list_profiles,
         body=NoBody,
-        query=PageQuery,
+        query=ProfileListQuery,
         answers={200: ProfilePage},
     ),
     Endpoint(

@@ -18,33 +18,34 @@ from gateway.admin.answers_sources import (
 )
 from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.limits import Work
-from gateway.admin.pages import read_page
+from gateway.admin.listings import SOURCES
+from gateway.admin.pages import read_list
 from gateway.admin.schemas import (
     Credentials,
     LoginObject,
     NoBody,
     NoQuery,
     OperationRuleSent,
-    PageQuery,
     SecretObject,
     SourceCreate,
     SourceOptions,
     SourceReplace,
     SourceUpdate,
 )
+from gateway.admin.schemas_lists import SourceListQuery
 from gateway.catalog import imports, sources
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
 from gateway.catalog.versions import tag_of
 from gateway.catalog.workers import Archive
 from gateway.domain.requests import Credential
-from gateway.domain.sources import OperationRule, Source
+from gateway.domain.sources import OperationRule
 
 
-async def list_sources(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_sources(admin: Admin, call: Call[NoBody, SourceListQuery]) -> Answer:
     """The tenant's sources by name."""
     read = partial(sources.page_sources, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "sources", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
     return Answer(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
 
 
@@ -156,10 +157,6 @@ def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     return SourceImported.with_report(imported.source, imported.report, changes)
 
 
-def _name(source: Source) -> str:
-    return source.name
-
-
 _LIST = "/tenants/{t}/sources"
 _ONE = "/tenants/{t}/sources/{name}"
 _REFUSALS = frozenset({409, 422, 429, 502, 504})
@@ -171,7 +168,7 @@ ENDPOINTS = (
         summary="List the tenant's sources.",
         handle=list_sources,
         body=NoBody,
-        query=PageQuery,
+        query=SourceListQuery,
         answers={200: SourcePage},
     ),
     Endpoint(

@@ -14,7 +14,8 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table, shorten
 
 _DESCRIPTION_WIDTH = 60
@@ -89,10 +90,10 @@ def render_trial(answer: JsonObject, result: str) -> str:
 
 
 def _lists(noun: Noun) -> click.Command:
-    @limit_option
+    @list_options(noun.segment)
     @at_tenant
-    def run(desk: Desk, limit: int | None) -> None:
-        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=limit))
+    def run(desk: Desk, wanted: Wanted) -> None:
+        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=wanted.limit, query=wanted.query))
         titles = (noun.shown.replace("_", " "), "safety", "from", "description")
         rows = [(text_at(item, noun.shown), _level(item), _origin(item), _summary(item)) for item in items]
         desk.show(items, lambda: render_table(titles, rows))

@@ -22,7 +22,8 @@ from gateway.cli.import_options import (
     prefix_option,
 )
 from gateway.cli.imports import REPLACED, Upload, import_fields, upload
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress
 from gateway.cli.reports import (
@@ -52,11 +53,11 @@ source.add_command(list_overrides)
 
 
 @source.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_sources(desk: Desk, limit: int | None) -> None:
+def list_sources(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's sources."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "title", "prefix", "expose", "active_version", "updated_at")
     rows = [[text_at(item, name) for name in names] for item in items]
     desk.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))

@@ -13,8 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.identifiers import CredentialId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import NotFound
+from gateway.store.parts import select_part
 from gateway.store.sealing import Sealer
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys
@@ -53,11 +55,12 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> StoredCred
     return _shown(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[StoredCredential]:
+async def page(
+    tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[StoredCredential]:
     """The tenant's credentials whose names follow `after`, in their order, without their secrets."""
-    wanted = _listed(tenant).order_by(credentials.c.name).limit(limit)
-    rows = await db.execute(wanted.where(credentials.c.name > after) if after is not None else wanted)
-    return [_shown(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
+    return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: AsyncSession) -> int:

@@ -11,9 +11,11 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
+from gateway.store.parts import select_part
 from gateway.store.tables import secrets, source_versions, sources
 
 
@@ -51,11 +53,12 @@ async def get(tenant: TenantId, db: AsyncSession, name_or_id: str) -> Source | N
     return _source(row) if row else None
 
 
-async def page(tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int) -> Sequence[Source]:
+async def page(
+    tenant: TenantId, db: AsyncSession, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Source]:
     """The tenant's sources whose names follow `after`, in their order."""
-    wanted = _listed(tenant).order_by(sources.c.name).limit(limit)
-    rows = await db.execute(wanted.where(sources.c.name > after) if after is not None else wanted)
-    return [_source(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
+    return [_source(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def save(source: Source, db: AsyncSession) -> Source:
