@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route
+from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route, is_upsert
 from gateway.admin.idempotency import answer_once, read_key, takes_key
 from gateway.admin.limits import AdminLimits, Work
-from gateway.admin.preconditions import read_expected, write_tag
+from gateway.admin.preconditions import read_creates_only, read_expected, write_tag
 from gateway.admin.schemas import NoBody, PageQuery
 from gateway.admin.schemas_lists import ListQuery
 from gateway.catalog.catalog import Author
@@ -89,6 +89,7 @@ class Path:
                 query=request.query_params.multi_items(),
                 body=body,
                 expected=read_expected(request.headers.get("if-match")),
+                creates_only=is_upsert(route) and read_creates_only(request.headers.get("if-none-match")),
             )
             key = read_key(request) if takes_key(route.method, route.path) else None
             async with self._limits.working(work_of(route, received.query), caller):

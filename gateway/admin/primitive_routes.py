@@ -163,16 +163,18 @@ def _shows(noun: Noun, path: str) -> Route:
 
 def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
     """What changes one item, addressed by its path or by the query."""
+    creates = noun.key == "name" or query is UriQuery  # an id is given, never chosen
+    also = ", or create it" if creates else ""
     return (
         Endpoint(
             method="PUT",
             path=path,
             called=f"replace_{noun.one}{suffix}",
-            summary=f"Give a {_words(noun)} another definition and handler; what is not sent has its default.",
+            summary=f"Give a {_words(noun)} another definition and handler{also}; what is not sent has its default.",
             handle=partial(replace_item, noun),
             body=PrimitiveSent,
             query=query,
-            answers={200: noun.shown},
+            answers={200: noun.shown} | ({201: noun.shown} if creates else {}),
             problems=_REFUSALS,
             work=Work.CHECK,
             has_tag=True,

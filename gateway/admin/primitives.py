@@ -15,17 +15,19 @@ from gateway.admin.pages import read_list
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.admin.schemas_lists import PrimitiveListQuery, UriListQuery
 from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
+from gateway.admin.upserts import Upsert, is_id, put
 from gateway.catalog import listing, primitives
 from gateway.catalog.listing import Listed
 from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
 from gateway.domain.primitives import Family
-from gateway.errors import NotFound
+from gateway.errors import Fault, InvalidBody, NotFound
 
 B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
 U = TypeVar("U", bound=PrimitiveUpdate)
 
+_NAMED_BY = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
@@ -58,10 +60,7 @@ async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQ
 
 async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
     """A new primitive."""
-    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
-    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
-    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
-    return replace(show_item(noun, made), status=201, location=location)
+    return await _create(noun, admin, call)
 
 
 async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
@@ -76,8 +75,28 @@ async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
 
 
 async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
-    """A primitive with another definition and handler; what is not sent has its default."""
-    return await _update(noun, admin, call, lambda _: _draft(call.body))
+    """A primitive with another definition and handler, created where there is none; what is not sent has its default.
+
+    An id in the path never creates one.
+    """
+    name = _addressed(noun, call)
+
+    async def create() -> Answer:
+        member = _NAMED_BY[noun.family]
+        if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
+            raise NotFound(f"no such {noun.family.replace('_', ' ')}; one is created under a name or URI, not an id")
+        if call.body.definition.get(member) != name:
+            reason = "must be what the path or query names, for there is none yet"
+            faults = [Fault(pointer=f"/definition/{member}", reason=reason)]
+            raise InvalidBody(f"the body at /definition/{member}: {reason}", faults=faults)
+        return await _create(noun, admin, call)
+
+    upsert = Upsert(
+        read=partial(listing.get_listed, call.tenant, admin.catalog, noun.family, name),
+        replace=partial(_update, noun, admin, call, lambda _: _draft(call.body)),
+        create=create,
+    )
+    return await put(call, upsert)
 
 
 async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
@@ -105,6 +124,13 @@ async def delete_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer
 def show_item(noun: Noun, listed: Listed) -> Answer:
     """One primitive as it is answered."""
     return Answer(content=noun.show(listed), tag=listed.tag)
+
+
+async def _create(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
+    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
+    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
+    return replace(show_item(noun, made), status=201, location=location)
 
 
 async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery], uri: str) -> Sequence[Listed]:

@@ -20,6 +20,7 @@ from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.limits import Work
 from gateway.admin.listings import SOURCES
 from gateway.admin.pages import read_list
+from gateway.admin.patterns import NAME
 from gateway.admin.schemas import (
     Credentials,
     LoginObject,
@@ -33,6 +34,7 @@ from gateway.admin.schemas import (
     SourceUpdate,
 )
 from gateway.admin.schemas_lists import SourceListQuery
+from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import imports, sources
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
@@ -51,11 +53,7 @@ async def list_sources(admin: Admin, call: Call[NoBody, SourceListQuery]) -> Ans
 
 async def create_source(admin: Admin, call: Call[SourceCreate, NoQuery]) -> Answer:
     """A document imported, or tried."""
-    body = call.body
-    draft = _revise(body, SourceDraft(name=body.name), fields=SourceCreate.model_fields)
-    imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
-    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(body.name)}"
-    return await _imported(imported, body.name, status=201, location=location)
+    return await _create(admin, call, call.body.name)
 
 
 async def get_source(admin: Admin, call: Plain) -> Answer:
@@ -71,8 +69,19 @@ async def get_report(admin: Admin, call: Plain) -> Answer:
 
 
 async def replace_source(admin: Admin, call: Call[SourceReplace, NoQuery]) -> Answer:
-    """A source with a new document; what is not sent has its default."""
-    return await _update(admin, call, SourceReplace.model_fields)
+    """A source with a new document, created where there is none; what is not sent has its default."""
+    name = call.path["name"]
+
+    async def create() -> Answer:
+        check_new_name("source", name, NAME)
+        return await _create(admin, call, name)
+
+    upsert = Upsert(
+        read=partial(sources.get_source, call.tenant, admin.catalog, name),
+        replace=partial(_update, admin, call, SourceReplace.model_fields),
+        create=create,
+    )
+    return await put(call, upsert)
 
 
 async def update_source(admin: Admin, call: Call[SourceUpdate, NoQuery]) -> Answer:
@@ -84,6 +93,13 @@ async def delete_source(admin: Admin, call: Plain) -> Answer:
     """A source removed."""
     await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return Answer(status=204)
+
+
+async def _create(admin: Admin, call: Call[SourceCreate, NoQuery] | Call[SourceReplace, NoQuery], name: str) -> Answer:
+    draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
+    imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(name)}"
+    return await _imported(imported, name, status=201, location=location)
 
 
 async def _update(
@@ -198,11 +214,12 @@ ENDPOINTS = (
     Endpoint(
         method="PUT",
         path=_ONE,
-        summary="Give a source another document, active at once; operations that stay keep their tool names.",
+        summary="Give a source another document, active at once, or import it; operations that stay keep their tool"
+        " names.",
         handle=replace_source,
         body=SourceReplace,
         query=NoQuery,
-        answers={200: SourceChanged},
+        answers={200: SourceChanged, 201: SourceImported},
         problems=_REFUSALS,
         limit=LARGE,
         work=Work.OUTBOUND,

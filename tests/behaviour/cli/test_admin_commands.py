@@ -278,3 +278,14 @@ async def test_a_list_is_searched_filtered_and_ordered(terminal: Terminal) -> No
     assert await names("--search", "b_O") == ["B_one"]
     assert await names("--search", "%") == ["a%two"]
     assert await names("--state", "revoked", "--scope", "mcp") == ["c"]
+
+
+async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Path) -> None:
+    """Ours: `source set` imports, and replaces document and options of a source that is there (OAS-6, CLI-1)."""
+    await terminal.do("tenant", "create", "acme")
+    first = await terminal.do("source", "set", "pets", str(pets_file), "--prefix", "p_")
+    assert "pets is imported" in first.out
+    refused = await terminal.run("source", "set", "pets", str(pets_file), "--exclude-method", "DELETE")
+    assert (refused.code, "--yes" in refused.err) == (6, True)
+    again: Any = (await terminal.do("source", "set", "pets", str(pets_file), "--json")).value
+    assert (again["prefix"], again["active_version"]) == (None, 2)
