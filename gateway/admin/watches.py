@@ -76,10 +76,6 @@ def _shown(watch: Watch) -> Answer:
     return Answer(content=WatchShown.of(watch), tag=tag_of(watch))
 
 
-def _uri(watch: Watch) -> str:
-    return watch.uri
-
-
 _LIST = "/tenants/{t}/watches"
 _ONE = "/tenants/{t}/watches/{id}"
 

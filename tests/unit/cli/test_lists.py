@@ -32,6 +32,6 @@ def test_a_list_has_the_parameters_of_its_noun_as_options(noun: str, listed: str
     [route] = [route for route in ENDPOINTS if route.name == f"list_{listed}"]
     assert options.keys() == route.query.model_fields.keys() - {"limit", "cursor", "uri"}
     for name, option in options.items():
-        values = option.type.choices if isinstance(option.type, click.Choice) else ["true" if option.is_flag else "x"]
-        for value in values:
+        choices: list[str] = [*getattr(option.type, "choices", ())]
+        for value in choices or ["true" if option.is_flag else "x"]:
             route.query.model_validate({name: value})
