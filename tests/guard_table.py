@@ -341,6 +341,22 @@ SESSIONS_AND_CURSORS = (
         ),
     ),
     Guard(
+        "cursor-of-its-search",
+        "a cursor of one search, filter or order opens no other",
+        "gateway/admin/pages.py",
+        "if asked := asked_of(query):",
+        "if (asked := asked_of(query)) is None:",
+        ("tests/behaviour/admin/test_lists.py::test_a_list_is_searched_and_ordered_in_complete_parts",),
+    ),
+    Guard(
+        "list-search-places",
+        "searches of lists that are read to their end take places, of which a tenant has a quarter",
+        "gateway/admin/dispatch.py",
+        "return Work.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work",
+        "return route.work",
+        ("tests/unit/admin/test_limits.py::test_a_list_that_may_be_read_to_its_end_is_costly",),
+    ),
+    Guard(
         "event-mac",
         "whoever can publish in Redis cannot forge an event",
         "gateway/bus/messages.py",

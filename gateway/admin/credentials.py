@@ -5,28 +5,28 @@ from urllib.parse import quote
 
 from gateway.admin.answers_selections import CredentialPage, CredentialShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.listings import CREDENTIALS
+from gateway.admin.pages import read_list
+from gateway.admin.patterns import NAME
+from gateway.admin.schemas import NoBody, NoQuery
+from gateway.admin.schemas_lists import CredentialListQuery
 from gateway.admin.schemas_primitives import CredentialCreate, CredentialReplace
+from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
 from gateway.catalog.credentials import CredentialDraft
 from gateway.catalog.versions import tag_of
-from gateway.domain.credentials import StoredCredential
 
 
-async def list_credentials(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_credentials(admin: Admin, call: Call[NoBody, CredentialListQuery]) -> Answer:
     """The tenant's credentials by name."""
     read = partial(credentials.page_credentials, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "credentials", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, CREDENTIALS, call.query, read=read)
     return Answer(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
 
 
 async def create_credential(admin: Admin, call: Call[CredentialCreate, NoQuery]) -> Answer:
     """A new credential."""
-    draft = _draft(call.body.name, call.body)
-    made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
-    location = f"/tenants/{quote(call.path['t'])}/credentials/{quote(made.name)}"
-    return Answer(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
+    return await _create(admin, call, call.body.name)
 
 
 async def get_credential(admin: Admin, call: Plain) -> Answer:
@@ -36,10 +36,20 @@ async def get_credential(admin: Admin, call: Plain) -> Answer:
 
 
 async def replace_credential(admin: Admin, call: Call[CredentialReplace, NoQuery]) -> Answer:
-    """A credential with another secret, place and origins."""
-    draft = _draft(call.path["name"], call.body)
-    saved = await credentials.replace_credential(call.tenant, admin.catalog, draft, by=call.by, expected=call.expected)
-    return Answer(content=CredentialShown.of(saved), tag=tag_of(saved))
+    """A credential with another secret, place and origins, created where there is none."""
+    name = call.path["name"]
+
+    async def replace() -> Answer:
+        change = partial(credentials.replace_credential, call.tenant, admin.catalog, _draft(name, call.body))
+        saved = await change(by=call.by, expected=call.expected)
+        return Answer(content=CredentialShown.of(saved), tag=tag_of(saved))
+
+    async def create() -> Answer:
+        check_new_name("credential", name, NAME)
+        return await _create(admin, call, name)
+
+    read = partial(credentials.get_credential, call.tenant, admin.catalog, name)
+    return await put(call, Upsert(read=read, replace=replace, create=create))
 
 
 async def delete_credential(admin: Admin, call: Plain) -> Answer:
@@ -47,6 +57,15 @@ async def delete_credential(admin: Admin, call: Plain) -> Answer:
     remove = partial(credentials.remove_credential, call.tenant, admin.catalog)
     await remove(call.path["name"], by=call.by, expected=call.expected)
     return Answer(status=204)
+
+
+async def _create(
+    admin: Admin, call: Call[CredentialCreate, NoQuery] | Call[CredentialReplace, NoQuery], name: str
+) -> Answer:
+    draft = _draft(name, call.body)
+    made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/credentials/{quote(made.name)}"
+    return Answer(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
 
 
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
@@ -61,10 +80,6 @@ def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
     )
 
 
-def _name(credential: StoredCredential) -> str:
-    return credential.name
-
-
 _LIST = "/tenants/{t}/credentials"
 _ONE = "/tenants/{t}/credentials/{name}"
 
@@ -75,7 +90,7 @@ ENDPOINTS = (
         summary="List the tenant's credentials, without their secrets.",
         handle=list_credentials,
         body=NoBody,
-        query=PageQuery,
+        query=CredentialListQuery,
         answers={200: CredentialPage},
     ),
     Endpoint(
@@ -102,11 +117,12 @@ ENDPOINTS = (
     Endpoint(
         method="PUT",
         path=_ONE,
-        summary="Give a credential another secret, place and origins, all together.",
+        summary="Give a credential another secret, place and origins, all together, or create it.",
         handle=replace_credential,
         body=CredentialReplace,
         query=NoQuery,
-        answers={200: CredentialShown},
+        answers={200: CredentialShown, 201: CredentialShown},
+        problems=frozenset({409, 429}),
         has_tag=True,
     ),
     Endpoint(

@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gateway.admin.answers import Problem
 from gateway.admin.answers_sources import ImportTried, SourceChanged
-from gateway.admin.endpoints import Route
+from gateway.admin.endpoints import Route, is_upsert
 from gateway.admin.examples import example_of
 from gateway.admin.glossary import meaning_of
 from gateway.admin.idempotency import takes_key
@@ -29,7 +29,10 @@ _ABOUT = """Tenants, keys, sources, tools, policy and audit.
 Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
 slow before any path is looked at is 408, 414 or 431. What is not the caller's
 answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
-one answer is `cursor` of the next. `If-Match` is honoured when it is sent and never required.
+one answer is `cursor` of the next, with the same search, filters and order. `search` finds a text in what names or
+describes an item, in any case; `%`, `_` and `*` stand for themselves. `sort` takes one field, with `-` in front from
+the last to the first. `If-Match` is honoured when it is sent and never required.
+A PUT by name replaces the object (200) or creates it (201); `If-None-Match: *` creates only, `If-Match` replaces only.
 `Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
 _OWN: Json = {
     "operationId": "get_openapi",
@@ -51,6 +54,12 @@ _IF_MATCH: Json = {
     "in": "header",
     "description": "Change the object only if it still has this version.",
     "schema": {"type": "string"},
+}
+_IF_NONE_MATCH: Json = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "Create the object, and never replace one.",
+    "schema": {"type": "string", "const": "*"},
 }
 _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
@@ -192,19 +201,23 @@ def _path_parameters(route: Route) -> Iterable[Json]:
 def _query_parameters(route: Route, schemas: Mapping[str, Json]) -> Iterable[Json]:
     properties = cast("Mapping[str, Json]", schemas[route.query.__name__].get("properties", {}))
     for name, schema in properties.items():
-        plain = {key: value for key, value in schema.items() if key != "description"}
-        yield {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+        plain = {key: value for key, value in schema.items() if key not in {"description", "examples"}}
+        described: Json = {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+        [example] = cast("list[object]", schema.get("examples", [None]))
+        yield described if example is None else {**described, "example": example}
 
 
 def _header_parameters(route: Route) -> Iterable[Json]:
     if _is_conditional(route):
         yield _IF_MATCH
+    if is_upsert(route):
+        yield _IF_NONE_MATCH
     if takes_key(route.method, route.path):
         yield _IDEMPOTENCY_KEY
 
 
 def _is_conditional(route: Route) -> bool:
-    return route.has_tag and route.method != "GET" and HTTPStatus.CREATED not in route.answers
+    return route.has_tag and (is_upsert(route) or (route.method != "GET" and HTTPStatus.CREATED not in route.answers))
 
 
 def _tag(route: Route) -> str:

@@ -1,7 +1,7 @@
 """How a request becomes an answer: method, caller, tenant, scope, body, handler, and errors as problem documents."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from functools import partial
@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route
+from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route, is_upsert
 from gateway.admin.idempotency import answer_once, read_key, takes_key
-from gateway.admin.limits import AdminLimits
-from gateway.admin.preconditions import read_expected, write_tag
-from gateway.admin.schemas import NoBody
+from gateway.admin.limits import AdminLimits, Work
+from gateway.admin.preconditions import read_creates_only, read_expected, write_tag
+from gateway.admin.schemas import NoBody, PageQuery
+from gateway.admin.schemas_lists import ListQuery
 from gateway.catalog.catalog import Author
 from gateway.catalog.tenants import find_tenant
 from gateway.domain.identifiers import TenantId
@@ -88,9 +89,10 @@ class Path:
                 query=request.query_params.multi_items(),
                 body=body,
                 expected=read_expected(request.headers.get("if-match")),
+                creates_only=is_upsert(route) and read_creates_only(request.headers.get("if-none-match")),
             )
             key = read_key(request) if takes_key(route.method, route.path) else None
-            async with self._limits.working(route.work, caller):
+            async with self._limits.working(work_of(route, received.query), caller):
                 if key is None:
                     return await self._run(request, route, received)
                 return await answer_once(self._admin, route, received, key, partial(self._run, request, route))
@@ -112,6 +114,12 @@ class Path:
             raise Forbidden("only the operator may do this")
         require(caller, caller.tenant, min(route.scopes & caller.scopes or route.scopes))
         return caller.tenant
+
+
+def work_of(route: Route, query: Sequence[tuple[str, str]]) -> Work:
+    """The cost of a request: that of its route, and more where a list is searched, filtered or ordered."""
+    is_plain = all(name in PageQuery.model_fields for name, _ in query)
+    return Work.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
 
 
 class Document:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -40,6 +41,8 @@ class Received:
     query: Sequence[tuple[str, str]]
     body: bytes
     expected: Expected
+    creates_only: bool = False
+    """Whether `If-None-Match: *` forbids to replace what is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Call(Generic[B, Q]):
     query: Q
     body: B
     expected: Expected
+    creates_only: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +192,14 @@ class Endpoint(Generic[B, Q]):
             query=query,
             body=body,
             expected=received.expected,
+            creates_only=received.creates_only,
         )
         return await self.handle(admin, call)
 
 
 Plain = Call[NoBody, NoQuery]
+
+
+def is_upsert(route: Route) -> bool:
+    """Whether a route creates what it does not find."""
+    return route.method == "PUT" and HTTPStatus.CREATED in route.answers

@@ -6,8 +6,10 @@ from urllib.parse import quote
 
 from gateway.admin.answers import KeyMinted, KeyPage, KeyShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import KeyCreate, KeyUpdate, NoBody, NoQuery, PageQuery
+from gateway.admin.listings import KEYS
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import KeyCreate, KeyUpdate, NoBody, NoQuery
+from gateway.admin.schemas_lists import KeyListQuery
 from gateway.catalog import keys
 from gateway.catalog.keys import KeyDraft
 from gateway.catalog.versions import tag_of
@@ -15,10 +17,10 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key, MintedKey
 
 
-async def list_keys(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_keys(admin: Admin, call: Call[NoBody, KeyListQuery]) -> Answer:
     """The tenant's keys by id."""
     read = partial(keys.page_keys, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "keys", call.query, read=read, key=_id)
+    shown, cursor = await read_list(admin.cursors, call.tenant, KEYS, call.query, read=read)
     return Answer(content=KeyPage(items=[KeyShown.of(key) for key in shown], next_cursor=cursor))
 
 
@@ -87,10 +89,6 @@ def _key(text: str) -> KeyId:
     return KeyId(text)
 
 
-def _id(key: Key) -> str:
-    return key.id
-
-
 _LIST = "/tenants/{t}/keys"
 _ONE = "/tenants/{t}/keys/{id}"
 
@@ -101,7 +99,7 @@ ENDPOINTS = (
         summary="List the tenant's keys, without their secrets.",
         handle=list_keys,
         body=NoBody,
-        query=PageQuery,
+        query=KeyListQuery,
         answers={200: KeyPage},
     ),
     Endpoint(

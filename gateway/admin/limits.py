@@ -35,6 +35,8 @@ class Work(StrEnum):
     LIGHT = "light"
     CHECK = "check"
     """It validates definitions or examines the installation, which takes the processor."""
+    SCAN = "scan"
+    """It reads a list to its end, where a search or filter leaves most of it out."""
     OUTBOUND = "outbound"
     """It may wait for an upstream."""
 
@@ -51,6 +53,7 @@ class AdminLimits:
         self._open: Counter[str] = Counter()
         self._shares = {
             Work.CHECK: FairShare("places for checks in the admin API", places=16, queue=256),
+            Work.SCAN: FairShare("places for searches of lists in the admin API", places=16, queue=256),
             Work.OUTBOUND: FairShare("places for imports and tried calls", places=64, queue=256),
         }
 

@@ -1,10 +1,17 @@
-"""Lists in parts: where a part begins, and the cursor of the next."""
+"""Lists in parts: where a part begins, and the cursor of the next.
+
+A cursor is bound to the tenant, the list, and every parameter that says which items are wanted in which order.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
+import orjson
+
+from gateway.admin.listings import Listing, asked_of, is_narrowed
 from gateway.admin.schemas import PageQuery
 from gateway.domain.identifiers import TenantId
+from gateway.domain.order import Order
 from gateway.errors import Fault, InvalidCursor
 from gateway.registry.cursors import Cursors
 
@@ -12,14 +19,53 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _FACE = "admin"
+_READ_AT_ONCE = 200
+"""Items of a list that is searched or filtered; as many as the largest part has."""
 
 
 class Read(Protocol[T_co]):
-    """What reads at most `limit` items that follow the key `after`."""
+    """What reads at most `limit` items that follow the place `after`."""
 
     def __call__(self, *, after: str | None, limit: int) -> Awaitable[Sequence[T_co]]:
-        """The items in order of their keys."""
+        """The items in order of their places."""
         ...
+
+
+class ReadInOrder(Protocol[T_co]):
+    """The same in an order that is asked for."""
+
+    def __call__(self, *, after: str | None, limit: int, order: Order) -> Awaitable[Sequence[T_co]]:
+        """The items in order of their places."""
+        ...
+
+
+async def read_list(
+    cursors: Cursors, tenant: TenantId, listing: Listing[T], query: PageQuery, *, read: ReadInOrder[T]
+) -> tuple[Sequence[T], str | None]:
+    """The part of a list that the query asks for, and the cursor of the next; None on the last.
+
+    A list that is searched or filtered is read on until the part is full.
+
+    Raises:
+        InvalidCursor: the query's cursor was not issued for this tenant, list, search, filters and order.
+    """
+    order = listing.order_of(query)
+
+    async def read_matching(*, after: str | None, limit: int) -> Sequence[T]:
+        size = _READ_AT_ONCE if is_narrowed(query) else limit
+        found: list[T] = []
+        while len(found) < limit:
+            items = await read(after=after, limit=size, order=order)
+            found += [item for item in items if listing.matches(item, query)]
+            if len(items) < size:
+                break
+            after = listing.place_of(items[-1], order)
+        return found[:limit]
+
+    def place(item: T) -> str:
+        return listing.place_of(item, order)
+
+    return await read_page(cursors, tenant, listing.name, query, read=read_matching, key=place)
 
 
 async def read_page(
@@ -28,8 +74,10 @@ async def read_page(
     """The part of a list that the query asks for, and the cursor of the next; None on the last.
 
     Raises:
-        InvalidCursor: the query's cursor was not issued for this tenant and list.
+        InvalidCursor: the query's cursor was not issued for this tenant, list and filters.
     """
+    if asked := asked_of(query):
+        listing = f"{listing}?{orjson.dumps(asked, option=orjson.OPT_SORT_KEYS).decode()}"
     after = None if query.cursor is None else _open(cursors, tenant, listing, query.cursor)
     found = await read(after=after, limit=query.limit + 1)
     if len(found) <= query.limit:
@@ -41,5 +89,5 @@ def _open(cursors: Cursors, tenant: TenantId, listing: str, cursor: str) -> str:
     try:
         return cursors.open(tenant, _FACE, listing, cursor)
     except InvalidCursor as error:
-        fault = Fault(pointer="?cursor", reason="is no `next_cursor` of this list")
-        raise InvalidCursor(error.message, faults=[fault]) from None
+        reason = "is no `next_cursor` of this list with the same search, filters and sort; start without a cursor"
+        raise InvalidCursor(error.message, faults=[Fault(pointer="?cursor", reason=reason)]) from None

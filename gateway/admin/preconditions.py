@@ -1,4 +1,4 @@
-"""Entity tags on the wire: what an ETag header says, and what an If-Match header demands (RFC 9110)."""
+"""Entity tags on the wire: what an ETag header says, and what If-Match and If-None-Match demand (RFC 9110)."""
 
 import re
 
@@ -14,6 +14,17 @@ _MAX_LENGTH = 4096
 def write_tag(tag: str) -> str:
     """The value of an ETag header; always strong."""
     return f'"{tag}"'
+
+
+def read_creates_only(header: str | None) -> bool:
+    """Whether an If-None-Match header forbids to replace an object that is there.
+
+    Raises:
+        BadInput: the header is another than `*`.
+    """
+    if header is not None and header.strip() != ANY:
+        raise BadInput("If-None-Match of a PUT must be *, which creates and never replaces")
+    return header is not None
 
 
 def read_expected(header: str | None) -> Expected:

@@ -17,6 +17,7 @@ from gateway.admin.answers_primitives import (
 )
 from gateway.admin.endpoints import Endpoint, Route
 from gateway.admin.limits import Work
+from gateway.admin.listings import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.admin.overrides import update_tool
 from gateway.admin.primitives import (
     Noun,
@@ -24,14 +25,14 @@ from gateway.admin.primitives import (
     create_item,
     delete_item,
     get_item,
-    list_by_uri,
     list_items,
     replace_item,
     update_item,
 )
-from gateway.admin.schemas import Asked, NoBody, NoQuery, PageQuery
+from gateway.admin.schemas import Asked, NoBody, NoQuery
+from gateway.admin.schemas_lists import PromptListQuery, ToolListQuery, UriListQuery
 from gateway.admin.schemas_overrides import ToolUpdate
-from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriListQuery, UriQuery
+from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.domain.primitives import Family
 
 Q = TypeVar("Q", bound=Asked)
@@ -47,6 +48,8 @@ _NOUNS = (
         show=ToolShown.of,
         shown=ToolShown,
         page=ToolPage,
+        query=ToolListQuery,
+        listing=TOOLS,
     ),
     Noun(
         family=Family.RESOURCE,
@@ -57,6 +60,8 @@ _NOUNS = (
         show=ResourceShown.of,
         shown=ResourceShown,
         page=ResourcePage,
+        query=UriListQuery,
+        listing=RESOURCES,
     ),
     Noun(
         family=Family.TEMPLATE,
@@ -67,6 +72,8 @@ _NOUNS = (
         show=TemplateShown.of,
         shown=TemplateShown,
         page=TemplatePage,
+        query=UriListQuery,
+        listing=TEMPLATES,
     ),
     Noun(
         family=Family.PROMPT,
@@ -77,6 +84,8 @@ _NOUNS = (
         show=PromptShown.of,
         shown=PromptShown,
         page=PromptPage,
+        query=PromptListQuery,
+        listing=PROMPTS,
     ),
 )
 
@@ -92,25 +101,17 @@ def routes_of(noun: Noun) -> Sequence[Route]:
 
 
 def _lists(noun: Noun) -> Route:
-    if noun.key == "name":
-        return Endpoint(
-            method="GET",
-            path=noun.path,
-            called=f"list_{noun.many}",
-            summary=f"List the tenant's {_words(noun)}s, wherever they come from, also those that are switched off.",
-            handle=partial(list_items, noun),
-            body=NoBody,
-            query=PageQuery,
-            answers={200: noun.page},
-        )
+    also = ", wherever they come from, also those that are switched off."
+    if noun.key == "id":
+        also = ", also those that are switched off, or the one of a URI."
     return Endpoint(
         method="GET",
         path=noun.path,
         called=f"list_{noun.many}",
-        summary=f"List the tenant's {_words(noun)}s, also those that are switched off, or the one of a URI.",
-        handle=partial(list_by_uri, noun),
+        summary=f"List the tenant's {_words(noun)}s{also}",
+        handle=partial(list_items, noun),
         body=NoBody,
-        query=UriListQuery,
+        query=noun.query,
         answers={200: noun.page},
     )
 
@@ -162,16 +163,18 @@ def _shows(noun: Noun, path: str) -> Route:
 
 def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
     """What changes one item, addressed by its path or by the query."""
+    creates = noun.key == "name" or query is UriQuery  # an id is given, never chosen
+    also = ", or create it" if creates else ""
     return (
         Endpoint(
             method="PUT",
             path=path,
             called=f"replace_{noun.one}{suffix}",
-            summary=f"Give a {_words(noun)} another definition and handler; what is not sent has its default.",
+            summary=f"Give a {_words(noun)} another definition and handler{also}; what is not sent has its default.",
             handle=partial(replace_item, noun),
             body=PrimitiveSent,
             query=query,
-            answers={200: noun.shown},
+            answers={200: noun.shown} | ({201: noun.shown} if creates else {}),
             problems=_REFUSALS,
             work=Work.CHECK,
             has_tag=True,

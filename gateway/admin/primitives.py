@@ -1,6 +1,6 @@
 """Tools, resources, resource templates and prompts over REST: what each request does, whatever the family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -10,21 +10,24 @@ from pydantic import BaseModel
 
 from gateway.admin.answers_primitives import PrimitiveShown, PrimitiveValid
 from gateway.admin.endpoints import Admin, Answer, Call
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import Asked, NoBody, NoQuery, PageQuery, Sent
-from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriListQuery, UriQuery
+from gateway.admin.listings import Listing
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
+from gateway.admin.schemas_lists import PrimitiveListQuery, UriListQuery
+from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
+from gateway.admin.upserts import Upsert, is_id, put
 from gateway.catalog import listing, primitives
 from gateway.catalog.listing import Listed
 from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
-from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family
-from gateway.errors import NotFound
+from gateway.errors import Fault, InvalidBody, NotFound
 
 B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
 U = TypeVar("U", bound=PrimitiveUpdate)
 
+_NAMED_BY = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
@@ -40,31 +43,24 @@ class Noun:
     show: Callable[[Listed], PrimitiveShown]
     shown: type[PrimitiveShown]
     page: type[BaseModel]
+    query: type[PrimitiveListQuery]
+    listing: Listing[Listed]
 
 
-async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
-    """The tenant's primitives of a family by name."""
-    return await _list(noun, admin, call.tenant, call.query)
-
-
-async def list_by_uri(noun: Noun, admin: Admin, call: Call[NoBody, UriListQuery]) -> Answer:
-    """The same, or the one of a URI; none is an empty list."""
-    uri = call.query.uri
-    if uri is None:
-        return await _list(noun, admin, call.tenant, call.query)
-    try:
-        found = [await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)]
-    except NotFound:
-        found = []
-    return Answer(content=noun.page(items=[noun.show(listed) for listed in found], next_cursor=None))
+async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery]) -> Answer:
+    """The tenant's primitives of a family, or the one of a URI; none is an empty list."""
+    query = call.query
+    if isinstance(query, UriListQuery) and query.uri is not None:
+        shown, cursor = await _find(noun, admin, call, query.uri), None
+    else:
+        read = partial(listing.page_primitives, call.tenant, admin.catalog, noun.family)
+        shown, cursor = await read_list(admin.cursors, call.tenant, noun.listing, query, read=read)
+    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
 
 
 async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
     """A new primitive."""
-    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
-    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
-    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
-    return replace(show_item(noun, made), status=201, location=location)
+    return await _create(noun, admin, call)
 
 
 async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
@@ -79,8 +75,28 @@ async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
 
 
 async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
-    """A primitive with another definition and handler; what is not sent has its default."""
-    return await _update(noun, admin, call, lambda _: _draft(call.body))
+    """A primitive with another definition and handler, created where there is none; what is not sent has its default.
+
+    An id in the path never creates one.
+    """
+    name = _addressed(noun, call)
+
+    async def create() -> Answer:
+        member = _NAMED_BY[noun.family]
+        if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
+            raise NotFound(f"no such {noun.family.replace('_', ' ')}; one is created under a name or URI, not an id")
+        if call.body.definition.get(member) != name:
+            reason = "must be what the path or query names, for there is none yet"
+            faults = [Fault(pointer=f"/definition/{member}", reason=reason)]
+            raise InvalidBody(f"the body at /definition/{member}: {reason}", faults=faults)
+        return await _create(noun, admin, call)
+
+    upsert = Upsert(
+        read=partial(listing.get_listed, call.tenant, admin.catalog, noun.family, name),
+        replace=partial(_update, noun, admin, call, lambda _: _draft(call.body)),
+        create=create,
+    )
+    return await put(call, upsert)
 
 
 async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
@@ -110,10 +126,19 @@ def show_item(noun: Noun, listed: Listed) -> Answer:
     return Answer(content=noun.show(listed), tag=listed.tag)
 
 
-async def _list(noun: Noun, admin: Admin, tenant: TenantId, query: PageQuery) -> Answer:
-    read = partial(listing.page_primitives, tenant, admin.catalog, noun.family)
-    shown, cursor = await read_page(admin.cursors, tenant, noun.many, query, read=read, key=_name)
-    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
+async def _create(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
+    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
+    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
+    return replace(show_item(noun, made), status=201, location=location)
+
+
+async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery], uri: str) -> Sequence[Listed]:
+    try:
+        found = await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)
+    except NotFound:
+        return []
+    return [found] if noun.listing.matches(found, call.query) else []
 
 
 async def _update(
@@ -136,7 +161,3 @@ def _is_plain(name: str) -> bool:
 
 def _draft(body: PrimitiveSent) -> PrimitiveDraft:
     return PrimitiveDraft(definition=body.definition, handler=body.handler, safety=body.safety, enabled=body.enabled)
-
-
-def _name(listed: Listed) -> str:
-    return listed.name

@@ -7,9 +7,13 @@ from urllib.parse import quote
 
 from gateway.admin.answers_selections import ProfilePage, ProfileShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.listings import PROFILES
+from gateway.admin.pages import read_list
+from gateway.admin.patterns import LABEL
+from gateway.admin.schemas import NoBody, NoQuery
+from gateway.admin.schemas_lists import ProfileListQuery
 from gateway.admin.schemas_primitives import ProfileCreate, ProfileReplace, ProfileUpdate, RuleSent
+from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import profiles
 from gateway.catalog.pricing import price_profiles
 from gateway.catalog.versions import tag_of
@@ -17,10 +21,10 @@ from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.profiles import Profile, Rule
 
 
-async def list_profiles(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_profiles(admin: Admin, call: Call[NoBody, ProfileListQuery]) -> Answer:
     """The tenant's profiles by name."""
     read = partial(profiles.page_profiles, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "profiles", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, PROFILES, call.query, read=read)
     prices = await price_profiles(call.tenant, admin.catalog, shown)
     items = [ProfileShown.of(profile, price) for profile, price in zip(shown, prices, strict=True)]
     return Answer(content=ProfilePage(items=items, next_cursor=cursor))
@@ -28,10 +32,7 @@ async def list_profiles(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
 
 async def create_profile(admin: Admin, call: Call[ProfileCreate, NoQuery]) -> Answer:
     """A new profile."""
-    wanted = _revise(call.body, Profile(id=new_profile_id(), name=call.body.name))
-    made = await profiles.create_profile(call.tenant, admin.catalog, wanted, by=call.by)
-    location = f"/tenants/{quote(call.path['t'])}/profiles/{made.name}"
-    return replace(await _answer(admin, call.tenant, made), status=201, location=location)
+    return await _create(admin, call, call.body.name)
 
 
 async def get_profile(admin: Admin, call: Plain) -> Answer:
@@ -40,10 +41,20 @@ async def get_profile(admin: Admin, call: Plain) -> Answer:
 
 
 async def replace_profile(admin: Admin, call: Call[ProfileReplace, NoQuery]) -> Answer:
-    """A profile with other rules; what is not sent has its default."""
-    update = partial(profiles.update_profile, call.tenant, admin.catalog, call.path["name"])
-    saved = await update(partial(_revise, call.body), by=call.by, expected=call.expected)
-    return await _answer(admin, call.tenant, saved)
+    """A profile with other rules, created where there is none; what is not sent has its default."""
+    name = call.path["name"]
+
+    async def replace_rules() -> Answer:
+        update = partial(profiles.update_profile, call.tenant, admin.catalog, name)
+        saved = await update(partial(_revise, call.body), by=call.by, expected=call.expected)
+        return await _answer(admin, call.tenant, saved)
+
+    async def create() -> Answer:
+        check_new_name("profile", name, LABEL)
+        return await _create(admin, call, name)
+
+    read = partial(profiles.get_profile, call.tenant, admin.catalog, name)
+    return await put(call, Upsert(read=read, replace=replace_rules, create=create))
 
 
 async def update_profile(admin: Admin, call: Call[ProfileUpdate, NoQuery]) -> Answer:
@@ -66,6 +77,15 @@ async def delete_profile(admin: Admin, call: Plain) -> Answer:
     """A profile removed."""
     await profiles.remove_profile(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return Answer(status=204)
+
+
+async def _create(
+    admin: Admin, call: Call[ProfileCreate, NoQuery] | Call[ProfileReplace, NoQuery], name: str
+) -> Answer:
+    wanted = _revise(call.body, Profile(id=new_profile_id(), name=name))
+    made = await profiles.create_profile(call.tenant, admin.catalog, wanted, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/profiles/{made.name}"
+    return replace(await _answer(admin, call.tenant, made), status=201, location=location)
 
 
 async def _answer(admin: Admin, tenant: TenantId, profile: Profile) -> Answer:
@@ -91,10 +111,6 @@ def _rules(sent: Sequence[RuleSent]) -> tuple[Rule, ...]:
     )
 
 
-def _name(profile: Profile) -> str:
-    return profile.name
-
-
 _LIST = "/tenants/{t}/profiles"
 _ONE = "/tenants/{t}/profiles/{name}"
 
@@ -105,7 +121,7 @@ ENDPOINTS = (
         summary="List the tenant's profiles, with what each shows and costs now; `default` is everything.",
         handle=list_profiles,
         body=NoBody,
-        query=PageQuery,
+        query=ProfileListQuery,
         answers={200: ProfilePage},
     ),
     Endpoint(
@@ -132,12 +148,12 @@ ENDPOINTS = (
     Endpoint(
         method="PUT",
         path=_ONE,
-        summary="Give a profile other rules; what is not sent has its default.",
+        summary="Give a profile other rules, or create it; what is not sent has its default.",
         handle=replace_profile,
         body=ProfileReplace,
         query=NoQuery,
-        answers={200: ProfileShown},
-        problems=frozenset({409}),
+        answers={200: ProfileShown, 201: ProfileShown},
+        problems=frozenset({409, 429}),
         has_tag=True,
     ),
     Endpoint(

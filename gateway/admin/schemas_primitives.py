@@ -10,7 +10,6 @@ from gateway.admin.schemas import (
     Absent,
     Asked,
     Label,
-    PageQuery,
     SecretText,
     Sent,
     UserName,
@@ -69,12 +68,6 @@ class PrimitiveUpdate(Sent):
     handler: Annotated[HandlerObject | Absent, GIVEN] = None
     safety: Annotated[Level | None, Field(description="Null: the level that the gateway finds.")] = None
     enabled: Annotated[bool | Absent, GIVEN] = None
-
-
-class UriListQuery(PageQuery):
-    """Which part of a list is wanted, or the one item of a URI."""
-
-    uri: Annotated[Uri | Absent, Field(description="Only the item of this URI or URI template.")] = None
 
 
 class UriQuery(Asked):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.schemas import GIVEN, Absent, PageQuery, Sent, Url
+from gateway.admin.schemas import GIVEN, Absent, Sent, Url
 from gateway.admin.schemas_primitives import CredentialName, Uri
 
 Interval = Annotated[int, Field(ge=5, le=86_400, description="Seconds between two looks, give or take a tenth.")]
@@ -32,9 +32,3 @@ class WatchUpdate(Sent):
     url: Annotated[Url | Absent, GIVEN] = None
     interval_s: Annotated[Interval | Absent, GIVEN] = None
     credential: Annotated[CredentialName | None, Field(description="Null: none is sent.")] = None
-
-
-class WatchListQuery(PageQuery):
-    """Which part of a list is wanted, or the one watch of a resource."""
-
-    uri: Annotated[Uri | Absent, Field(description="Only the watch of this resource.")] = None

@@ -18,43 +18,42 @@ from gateway.admin.answers_sources import (
 )
 from gateway.admin.endpoints import LARGE, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.limits import Work
-from gateway.admin.pages import read_page
+from gateway.admin.listings import SOURCES
+from gateway.admin.pages import read_list
+from gateway.admin.patterns import NAME
 from gateway.admin.schemas import (
     Credentials,
     LoginObject,
     NoBody,
     NoQuery,
     OperationRuleSent,
-    PageQuery,
     SecretObject,
     SourceCreate,
     SourceOptions,
     SourceReplace,
     SourceUpdate,
 )
+from gateway.admin.schemas_lists import SourceListQuery
+from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import imports, sources
 from gateway.catalog.drafts import SourceDraft
 from gateway.catalog.imports import Imported
 from gateway.catalog.versions import tag_of
 from gateway.catalog.workers import Archive
 from gateway.domain.requests import Credential
-from gateway.domain.sources import OperationRule, Source
+from gateway.domain.sources import OperationRule
 
 
-async def list_sources(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_sources(admin: Admin, call: Call[NoBody, SourceListQuery]) -> Answer:
     """The tenant's sources by name."""
     read = partial(sources.page_sources, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "sources", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
     return Answer(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
 
 
 async def create_source(admin: Admin, call: Call[SourceCreate, NoQuery]) -> Answer:
     """A document imported, or tried."""
-    body = call.body
-    draft = _revise(body, SourceDraft(name=body.name), fields=SourceCreate.model_fields)
-    imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
-    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(body.name)}"
-    return await _imported(imported, body.name, status=201, location=location)
+    return await _create(admin, call, call.body.name)
 
 
 async def get_source(admin: Admin, call: Plain) -> Answer:
@@ -70,8 +69,19 @@ async def get_report(admin: Admin, call: Plain) -> Answer:
 
 
 async def replace_source(admin: Admin, call: Call[SourceReplace, NoQuery]) -> Answer:
-    """A source with a new document; what is not sent has its default."""
-    return await _update(admin, call, SourceReplace.model_fields)
+    """A source with a new document, created where there is none; what is not sent has its default."""
+    name = call.path["name"]
+
+    async def create() -> Answer:
+        check_new_name("source", name, NAME)
+        return await _create(admin, call, name)
+
+    upsert = Upsert(
+        read=partial(sources.get_source, call.tenant, admin.catalog, name),
+        replace=partial(_update, admin, call, SourceReplace.model_fields),
+        create=create,
+    )
+    return await put(call, upsert)
 
 
 async def update_source(admin: Admin, call: Call[SourceUpdate, NoQuery]) -> Answer:
@@ -83,6 +93,13 @@ async def delete_source(admin: Admin, call: Plain) -> Answer:
     """A source removed."""
     await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
     return Answer(status=204)
+
+
+async def _create(admin: Admin, call: Call[SourceCreate, NoQuery] | Call[SourceReplace, NoQuery], name: str) -> Answer:
+    draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
+    imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(name)}"
+    return await _imported(imported, name, status=201, location=location)
 
 
 async def _update(
@@ -156,10 +173,6 @@ def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
     return SourceImported.with_report(imported.source, imported.report, changes)
 
 
-def _name(source: Source) -> str:
-    return source.name
-
-
 _LIST = "/tenants/{t}/sources"
 _ONE = "/tenants/{t}/sources/{name}"
 _REFUSALS = frozenset({409, 422, 429, 502, 504})
@@ -171,7 +184,7 @@ ENDPOINTS = (
         summary="List the tenant's sources.",
         handle=list_sources,
         body=NoBody,
-        query=PageQuery,
+        query=SourceListQuery,
         answers={200: SourcePage},
     ),
     Endpoint(
@@ -201,11 +214,12 @@ ENDPOINTS = (
     Endpoint(
         method="PUT",
         path=_ONE,
-        summary="Give a source another document, active at once; operations that stay keep their tool names.",
+        summary="Give a source another document, active at once, or import it; operations that stay keep their tool"
+        " names.",
         handle=replace_source,
         body=SourceReplace,
         query=NoQuery,
-        answers={200: SourceChanged},
+        answers={200: SourceChanged, 201: SourceImported},
         problems=_REFUSALS,
         limit=LARGE,
         work=Work.OUTBOUND,

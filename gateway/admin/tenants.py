@@ -5,17 +5,19 @@ from urllib.parse import quote
 
 from gateway.admin.answers import TenantPage, TenantShown
 from gateway.admin.endpoints import ADMIN, OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery, TenantCreate, TenantUpdate
+from gateway.admin.listings import TENANTS
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import NoBody, NoQuery, TenantCreate, TenantUpdate
+from gateway.admin.schemas_lists import TenantListQuery
 from gateway.catalog import tenants
 from gateway.catalog.versions import tag_of
 from gateway.domain.tenants import Tenant
 
 
-async def list_tenants(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_tenants(admin: Admin, call: Call[NoBody, TenantListQuery]) -> Answer:
     """All tenants by slug."""
     read = partial(tenants.page_tenants, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "tenants", call.query, read=read, key=_slug)
+    shown, cursor = await read_list(admin.cursors, call.tenant, TENANTS, call.query, read=read)
     return Answer(content=TenantPage(items=[TenantShown.of(tenant) for tenant in shown], next_cursor=cursor))
 
 
@@ -49,10 +51,6 @@ def _answer(tenant: Tenant, *, status: int = 200, location: str | None = None) -
     return Answer(status=status, content=TenantShown.of(tenant), tag=tag_of(tenant), location=location)
 
 
-def _slug(tenant: Tenant) -> str:
-    return tenant.slug
-
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -60,7 +58,7 @@ ENDPOINTS = (
         summary="List the tenants.",
         handle=list_tenants,
         body=NoBody,
-        query=PageQuery,
+        query=TenantListQuery,
         answers={200: TenantPage},
         scopes=OPERATOR_ONLY,
     ),

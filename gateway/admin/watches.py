@@ -6,9 +6,11 @@ from urllib.parse import quote
 
 from gateway.admin.answers_updates import WatchPage, WatchShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
+from gateway.admin.listings import WATCHES
+from gateway.admin.pages import read_list
 from gateway.admin.schemas import NoBody, NoQuery
-from gateway.admin.schemas_updates import WatchCreate, WatchListQuery, WatchUpdate
+from gateway.admin.schemas_lists import WatchListQuery
+from gateway.admin.schemas_updates import WatchCreate, WatchUpdate
 from gateway.catalog import watches
 from gateway.catalog.versions import tag_of
 from gateway.catalog.watches import WatchDraft
@@ -21,7 +23,7 @@ async def list_watches(admin: Admin, call: Call[NoBody, WatchListQuery]) -> Answ
     if call.query.uri is not None:
         return Answer(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
     read = partial(watches.page_watches, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "watches", call.query, read=read, key=_uri)
+    shown, cursor = await read_list(admin.cursors, call.tenant, WATCHES, call.query, read=read)
     return Answer(content=WatchPage(items=[WatchShown.of(one) for one in shown], next_cursor=cursor))
 
 
@@ -67,15 +69,11 @@ async def _of_uri(admin: Admin, call: Call[NoBody, WatchListQuery], uri: str) ->
         found = await watches.get_watch(call.tenant, admin.catalog, uri)
     except NotFound:
         return []
-    return [WatchShown.of(found)] if found.uri == uri else []
+    return [WatchShown.of(found)] if found.uri == uri and WATCHES.matches(found, call.query) else []
 
 
 def _shown(watch: Watch) -> Answer:
     return Answer(content=WatchShown.of(watch), tag=tag_of(watch))
-
-
-def _uri(watch: Watch) -> str:
-    return watch.uri
 
 
 _LIST = "/tenants/{t}/watches"

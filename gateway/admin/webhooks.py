@@ -5,20 +5,21 @@ from urllib.parse import quote
 
 from gateway.admin.answers_updates import WebhookMinted, WebhookPage, WebhookShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.pages import read_page
-from gateway.admin.schemas import NoBody, NoQuery, PageQuery
+from gateway.admin.listings import WEBHOOKS
+from gateway.admin.pages import read_list
+from gateway.admin.schemas import NoBody, NoQuery
+from gateway.admin.schemas_lists import WebhookListQuery
 from gateway.admin.schemas_updates import WebhookCreate
 from gateway.catalog import webhooks
 from gateway.catalog.tenants import get_tenant
 from gateway.catalog.versions import tag_of
-from gateway.domain.webhooks import Webhook
 
 
-async def list_webhooks(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_webhooks(admin: Admin, call: Call[NoBody, WebhookListQuery]) -> Answer:
     """The tenant's webhooks by name."""
     slug = await _slug(admin, call)
     read = partial(webhooks.page_webhooks, call.tenant, admin.catalog)
-    shown, cursor = await read_page(admin.cursors, call.tenant, "webhooks", call.query, read=read, key=_name)
+    shown, cursor = await read_list(admin.cursors, call.tenant, WEBHOOKS, call.query, read=read)
     return Answer(content=WebhookPage(items=[WebhookShown.of(one, slug) for one in shown], next_cursor=cursor))
 
 
@@ -53,12 +54,8 @@ async def delete_webhook(admin: Admin, call: Plain) -> Answer:
     return Answer(status=204)
 
 
-async def _slug(admin: Admin, call: Plain | Call[NoBody, PageQuery] | Call[WebhookCreate, NoQuery]) -> str:
+async def _slug(admin: Admin, call: Plain | Call[NoBody, WebhookListQuery] | Call[WebhookCreate, NoQuery]) -> str:
     return (await get_tenant(call.tenant, admin.catalog)).slug
-
-
-def _name(webhook: Webhook) -> str:
-    return webhook.name
 
 
 _LIST = "/tenants/{t}/webhooks"
@@ -71,7 +68,7 @@ ENDPOINTS = (
         summary="List the tenant's webhooks, without their secrets.",
         handle=list_webhooks,
         body=NoBody,
-        query=PageQuery,
+        query=WebhookListQuery,
         answers={200: WebhookPage},
     ),
     Endpoint(

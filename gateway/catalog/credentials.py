@@ -14,6 +14,7 @@ from gateway.catalog.versions import Expected, check_version
 from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
 from gateway.domain.headers import is_private
 from gateway.domain.identifiers import TenantId, new_credential_id
+from gateway.domain.order import KEYED, Order
 from gateway.domain.requests import Credential
 from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import credentials, primitives, watches
@@ -96,11 +97,11 @@ async def get_credential(tenant: TenantId, catalog: Catalog, name: str) -> Store
 
 
 async def page_credentials(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
     """The tenant's credentials in order of names, without their secrets."""
     async with catalog.store.transaction(tenant) as db:
-        return await credentials.page(tenant, db, after=after, limit=limit)
+        return await credentials.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def remove_credential(

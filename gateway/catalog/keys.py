@@ -10,6 +10,7 @@ from gateway.catalog.versions import Expected, check_version
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.order import KEYED, Order
 from gateway.domain.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store import keys
@@ -78,10 +79,12 @@ async def get_key(tenant: TenantId, catalog: Catalog, key: KeyId) -> Key:
         return await _get(tenant, db, key)
 
 
-async def page_keys(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Key]:
-    """The tenant's keys in order of ids."""
+async def page_keys(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Key]:
+    """The tenant's keys that follow a place in an order, by default that of ids."""
     async with catalog.store.transaction(tenant) as db:
-        return await keys.page(tenant, db, after=after, limit=limit)
+        return await keys.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def update_key(

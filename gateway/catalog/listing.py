@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.checking import code_of
@@ -10,6 +12,7 @@ from gateway.catalog.levels import settle
 from gateway.catalog.overriding import overlay
 from gateway.catalog.versions import tag_of
 from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.domain.overrides import Override
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
@@ -51,6 +54,11 @@ class Listed:
         return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
 
     @property
+    def created_at(self) -> datetime | None:
+        """The moment it was made; None where that is not known."""
+        return self.item.created_at if isinstance(self.item, Primitive) else None
+
+    @property
     def tag(self) -> str:
         """Its version as an opaque word."""
         tag = tag_of(self.item)
@@ -70,23 +78,33 @@ class Listed:
 
 
 async def page_primitives(
-    tenant: TenantId, catalog: Catalog, family: Family, *, after: str | None, limit: int
+    tenant: TenantId, catalog: Catalog, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Listed]:
-    """The tenant's primitives of a family in order of names."""
+    """The tenant's primitives of a family that follow a place in an order, by default that of names.
+
+    Tools are ordered by name alone: imported ones do not say when they were made.
+    """
+    place = partial(_place, order=order)
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)
-        own = await primitives.page(tenant, db, family, after=after, limit=limit)
-        imported = await operations.page(tenant, db, after=after, limit=limit) if family is Family.TOOL else ()
-        shown_imports = [show_operation(one) for one in imported]
-        builtin = [tool for tool in await _builtin(tenant, db, family) if after is None or tool.name > after]
-        added = [one for one in code if one.family is family and (after is None or one.name > after)]
-        taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in shown_imports)}
-        shown = [*own, *(one for one in added if one.name not in taken)]
-        settled = await settle(tenant, db, shown, code)
-    hidden = {one.name for one in added if one.name in taken}
+        of_code = [one for one in code if one.family is family]
+        own = await primitives.page(tenant, db, family, after=after, limit=limit, order=order)
+        imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
+        builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
+        taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
+        if of_code and order.by is not None:  # what hides a primitive of code may be in another part
+            taken.update(await primitives.names(tenant, db, family))
+        added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
+        settled = await settle(tenant, db, [*own, *added], code)
+    hidden = {one.name for one in of_code if one.name in taken}
     items: list[Tool | Primitive] = [*settled, *builtin]
-    listed = [*(Listed(item=item) for item in items), *shown_imports]
-    return [replace(one, hides_code=one.name in hidden) for one in sorted(listed, key=_name)[:limit]]
+    listed = sorted([*(Listed(item=item) for item in items), *imported], key=place, reverse=order.is_descending)
+    return [replace(one, hides_code=one.name in hidden) for one in listed[:limit]]
+
+
+async def _imported(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order) -> Sequence[Listed]:
+    found = await operations.page(tenant, db, after=after, limit=limit, order=order)
+    return [show_operation(one) for one in found]
 
 
 def show_operation(loaded: LoadedOperation) -> Listed:
@@ -145,5 +163,5 @@ def _explain(tool: Tool) -> Tool:
     return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
 
 
-def _name(listed: Listed) -> str:
-    return listed.name
+def _place(listed: Listed, order: Order) -> tuple[str, ...]:
+    return (listed.name,) if order.by is None else (write_moment(listed.created_at), listed.id)

@@ -6,6 +6,7 @@ from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.credentials import refuse_in_use
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import ProfileId, TenantId
+from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import keys, profiles
@@ -46,13 +47,15 @@ async def get_profile(tenant: TenantId, catalog: Catalog, name: str) -> Profile:
         return await find_profile(tenant, db, name)
 
 
-async def page_profiles(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Profile]:
+async def page_profiles(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Profile]:
     """The tenant's profiles in order of names, `default` among them."""
     async with catalog.store.transaction(tenant) as db:
-        found = list(await profiles.page(tenant, db, after=after, limit=limit))
-    if after is None or after < DEFAULT_PROFILE:
+        found = list(await profiles.page(tenant, db, after=after, limit=limit, order=order))
+    if follows((DEFAULT.name,), after, order):
         found.append(DEFAULT)
-    return sorted(found, key=lambda profile: profile.name)[:limit]
+    return sorted(found, key=lambda profile: profile.name, reverse=order.is_descending)[:limit]
 
 
 async def update_profile(

@@ -6,6 +6,7 @@ from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.reports import decode_report
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.sources import ImportReport, Source
 from gateway.errors import NotFound
 from gateway.store import operations, secrets, sources
@@ -22,10 +23,12 @@ async def get_source(tenant: TenantId, catalog: Catalog, name: str) -> Source:
         return await find_source(tenant, db, name)
 
 
-async def page_sources(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Source]:
-    """The tenant's sources in order of names."""
+async def page_sources(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Source]:
+    """The tenant's sources that follow a place in an order, by default that of names."""
     async with catalog.store.transaction(tenant) as db:
-        return await sources.page(tenant, db, after=after, limit=limit)
+        return await sources.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def read_report(tenant: TenantId, catalog: Catalog, name: str) -> tuple[Source, ImportReport]:

@@ -11,6 +11,7 @@ from gateway.catalog.versions import Expected, check_version
 from gateway.domain.audit import AnchorKind
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
+from gateway.domain.order import KEYED, Order
 from gateway.domain.tenants import SLUG, Tenant
 from gateway.errors import NameConflict, NameTaken, NotFound
 from gateway.store import audit_anchors, tenants
@@ -68,10 +69,10 @@ async def get_tenant(tenant: TenantId, catalog: Catalog) -> Tenant:
         return await _get(tenant, db)
 
 
-async def page_tenants(catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Tenant]:
-    """Tenants in order of slugs, for operators."""
+async def page_tenants(catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
+    """Tenants that follow a place in an order, by default that of slugs, for operators."""
     async with catalog.store.unscoped() as db:
-        return await tenants.page(db, after=after, limit=limit)
+        return await tenants.page(db, after=after, limit=limit, order=order)
 
 
 async def rename_tenant(

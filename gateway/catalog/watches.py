@@ -15,6 +15,7 @@ from gateway.catalog.origins import find_origin
 from gateway.catalog.updates import is_known
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import TenantId, new_watch_id
+from gateway.domain.order import KEYED, Order
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import (
     Fault,
@@ -142,10 +143,12 @@ async def get_watch(tenant: TenantId, catalog: Catalog, name: str) -> Watch:
         return await _find(tenant, db, name)
 
 
-async def page_watches(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Watch]:
-    """The tenant's watches in order of URIs."""
+async def page_watches(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Watch]:
+    """The tenant's watches that follow a place in an order, by default that of URIs."""
     async with catalog.store.transaction(tenant) as db:
-        return await watches.page(tenant, db, after=after, limit=limit)
+        return await watches.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def remove_watch(tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None) -> None:

@@ -18,6 +18,7 @@ from gateway.catalog.signing import is_signed, new_secret
 from gateway.catalog.updates import find_unknown, tell_updates
 from gateway.catalog.versions import Expected, check_version
 from gateway.domain.identifiers import TenantId, WebhookId, new_webhook_id
+from gateway.domain.order import KEYED, Order
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.errors import (
     BadInput,
@@ -115,10 +116,12 @@ async def get_webhook(tenant: TenantId, catalog: Catalog, name: str) -> Webhook:
         return await _find(tenant, db, name)
 
 
-async def page_webhooks(tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int) -> Sequence[Webhook]:
-    """The tenant's webhooks in order of names."""
+async def page_webhooks(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Webhook]:
+    """The tenant's webhooks that follow a place in an order, by default that of names."""
     async with catalog.store.transaction(tenant) as db:
-        return await webhooks.page(tenant, db, after=after, limit=limit)
+        return await webhooks.page(tenant, db, after=after, limit=limit, order=order)
 
 
 async def remove_webhook(

@@ -10,7 +10,8 @@ from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
 from gateway.cli.imports import read_secret
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table
 from gateway.domain.credentials import Place
 
@@ -54,11 +55,11 @@ def credential() -> None:
 
 
 @credential.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_credentials(desk: Desk, limit: int | None) -> None:
+def list_credentials(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's credentials, without their secrets."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "place", "field", "origins")
     desk.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
 

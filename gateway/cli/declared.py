@@ -25,15 +25,7 @@ def replace_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> N
 def set_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
     """Create what is declared, or give it to the item of the same name where there is one, and say so."""
 
-    def put(body: JsonObject) -> JsonObject:
-        try:
-            return _replace(desk, noun, body)
-        except Failure as failure:
-            if failure.exit_code is not Exit.NOT_FOUND:
-                raise
-        return desk.admin.send("POST", desk.tenant_path(noun), body)
-
-    _tell(desk, "set", send_all(declarations, put))
+    _tell(desk, "set", send_all(declarations, lambda body: desk.admin.send("PUT", *_named(desk, noun, body))))
 
 
 def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
@@ -75,12 +67,17 @@ def send_all(declarations: Sequence[Declaration], act: Callable[[JsonObject], Js
 
 
 def _replace(desk: Desk, noun: str, body: JsonObject) -> JsonObject:
+    path, fields = _named(desk, noun, body)
+    _, tag = desk.admin.get_with_tag(path)
+    return desk.admin.send("PUT", path, fields, if_match=tag)
+
+
+def _named(desk: Desk, noun: str, body: JsonObject) -> tuple[str, JsonObject]:
+    """The path of what a declaration names, and its other fields."""
     name = text_in(body, "name")
     if not name:
         raise Failure("/name: required", Exit.USAGE)
-    path = desk.tenant_path(noun, name)
-    _, tag = desk.admin.get_with_tag(path)
-    return desk.admin.send("PUT", path, {key: value for key, value in body.items() if key != "name"}, if_match=tag)
+    return desk.tenant_path(noun, name), {key: value for key, value in body.items() if key != "name"}
 
 
 def _tell(desk: Desk, verb: str, done: Sequence[JsonObject]) -> None:

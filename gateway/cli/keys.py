@@ -7,7 +7,8 @@ import click
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table
 from gateway.domain.keys import Scope
 
@@ -20,11 +21,11 @@ def key() -> None:
 
 
 @key.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_keys(desk: Desk, limit: int | None) -> None:
+def list_keys(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's keys; their secrets are never shown again."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("id", "name", "scopes", "expires", "revoked")
     names = ("id", "name", "scopes", "expires_at", "revoked_at")
     rows = [[text_at(item, name) for name in names] for item in items]

@@ -70,7 +70,10 @@ class SetOptions(TypedDict):
 @click.option("--reset", is_flag=True, help="All as the document says again.")
 @at_tenant
 def set_tool(desk: Desk, name: str, **options: Unpack[SetOptions]) -> None:
-    """Say what is wanted otherwise of imported tool NAME than its document says; imports keep it."""
+    """Say what is wanted otherwise of imported tool NAME than its document says; imports keep it.
+
+    A tool of the tenant's own is created or replaced by `gateway tool put`.
+    """
     place = find_place(desk, TOOLS, name)
     found, tag = desk.admin.get_with_tag(place)
     if options["reset"]:

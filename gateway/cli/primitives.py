@@ -14,7 +14,8 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table, shorten
 
 _DESCRIPTION_WIDTH = 60
@@ -53,7 +54,7 @@ def make_group(noun: Noun) -> click.Group:
     """The commands that every family has."""
     about = f"List, show, declare and switch a tenant's {noun.words}s."
     group = Commands(noun.words.replace(" ", "-"), help=about)
-    for make in (_lists, _shows, _creates, _updates, _deletes, _validates):
+    for make in (_lists, _shows, _creates, _updates, _sets, _deletes, _validates):
         group.add_command(make(noun))
     group.add_command(_switches(noun, "enable", is_enabled=True))
     group.add_command(_switches(noun, "disable", is_enabled=False))
@@ -66,8 +67,7 @@ def find_place(desk: Desk, noun: Noun, name: str) -> str:
     Raises:
         Failure: there is none.
     """
-    is_plain = noun.member == "name" and _PLAIN.issuperset(name) and bool(name.strip("."))
-    if name.startswith(noun.prefix) or is_plain:
+    if name.startswith(noun.prefix) or (noun.member == "name" and _is_plain(name)):
         return desk.tenant_path(noun.segment, name)
     path = desk.tenant_path(noun.segment)
     if noun.member == "name":
@@ -89,10 +89,10 @@ def render_trial(answer: JsonObject, result: str) -> str:
 
 
 def _lists(noun: Noun) -> click.Command:
-    @limit_option
+    @list_options(noun.segment)
     @at_tenant
-    def run(desk: Desk, limit: int | None) -> None:
-        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=limit))
+    def run(desk: Desk, wanted: Wanted) -> None:
+        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=wanted.limit, query=wanted.query))
         titles = (noun.shown.replace("_", " "), "safety", "from", "description")
         rows = [(text_at(item, noun.shown), _level(item), _origin(item), _summary(item)) for item in items]
         desk.show(items, lambda: render_table(titles, rows))
@@ -136,11 +136,46 @@ def _updates(noun: Noun) -> click.Command:
     return click.command("update", help=about)(run)
 
 
-def _put(desk: Desk, noun: Noun, body: JsonObject, name: str | None) -> JsonObject:
-    named = name or text_in(body, "definition", noun.member)
+def _sets(noun: Noun) -> click.Command:
+    @click.argument("file")
+    @at_tenant
+    def run(desk: Desk, file: str) -> None:
+        done = send_all(read_declarations(file), lambda body: _create_or_replace(desk, noun, body))
+        desk.show(done, lambda: _tell(noun, "set", done))
+
+    about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
+    return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
+
+
+def _create_or_replace(desk: Desk, noun: Noun, body: JsonObject) -> JsonObject:
+    named = _name_in(noun, body)
+    path = desk.tenant_path(noun.segment)
+    if noun.member != "name":
+        return desk.admin.send("PUT", f"{path}?uri={quote(named, safe='')}", body)
+    if _is_plain(named):
+        return desk.admin.send("PUT", desk.tenant_path(noun.segment, named), body)
+    try:
+        return _put(desk, noun, body, named)  # no path has such a name
+    except Failure as failure:
+        if failure.exit_code is not Exit.NOT_FOUND:
+            raise
+    return desk.admin.send("POST", path, body)
+
+
+def _name_in(noun: Noun, body: JsonObject) -> str:
+    named = text_in(body, "definition", noun.member)
     if not named:
         raise Failure(f"/definition/{noun.member}: required", Exit.USAGE)
-    place = find_place(desk, noun, named)
+    return named
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a path with the name in it leads to it."""
+    return _PLAIN.issuperset(name) and bool(name.strip("."))
+
+
+def _put(desk: Desk, noun: Noun, body: JsonObject, name: str | None) -> JsonObject:
+    place = find_place(desk, noun, name or _name_in(noun, body))
     _, tag = desk.admin.get_with_tag(place)
     return desk.admin.send("PUT", place, body, if_match=tag)
 

@@ -9,7 +9,8 @@ from gateway.cli.declared import create_all, declared, delete_one, replace_all, 
 from gateway.cli.desk import Desk, at_tenant
 from gateway.cli.fields import JsonObject, as_object, as_objects, number_at, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table, thousands
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
@@ -66,11 +67,11 @@ def profile() -> None:
 
 
 @profile.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_profiles(desk: Desk, limit: int | None) -> None:
+def list_profiles(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's profiles, and what each costs a client."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("name", "tools", "bytes", "tokens (estimate)", "description")
     rows = [
         (

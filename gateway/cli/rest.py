@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import httpx
@@ -78,11 +78,13 @@ class Admin:
         headers = {"Content-Length": str(length)}
         return self._change(method, path, chunks, headers | ({"If-Match": if_match} if if_match else {}))
 
-    def pages(self, path: str, *, limit: int | None = None) -> Iterator[JsonObject]:
-        """Every item of a list, page after page, at most `limit` of them."""
+    def pages(
+        self, path: str, *, limit: int | None = None, query: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[JsonObject]:
+        """Every item of a list that the query asks for, page after page, at most `limit` of them."""
         left, cursor = limit, None
         while left is None or left > 0:
-            asked = {"limit": str(_PAGE if left is None else min(left, _PAGE))}
+            asked = {**query, "limit": str(_PAGE if left is None else min(left, _PAGE))}
             page = as_object(self._ask("GET", path, params=asked | ({"cursor": cursor} if cursor else {})).json())
             items = as_objects(page.get("items"))
             yield from items if left is None else items[:left]

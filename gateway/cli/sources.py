@@ -22,7 +22,8 @@ from gateway.cli.import_options import (
     prefix_option,
 )
 from gateway.cli.imports import REPLACED, Upload, import_fields, upload
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.overrides import list_overrides
 from gateway.cli.progress import Progress
 from gateway.cli.reports import (
@@ -52,11 +53,11 @@ source.add_command(list_overrides)
 
 
 @source.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_sources(desk: Desk, limit: int | None) -> None:
+def list_sources(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's sources."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "title", "prefix", "expose", "active_version", "updated_at")
     rows = [[text_at(item, name) for name in names] for item in items]
     desk.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
@@ -92,11 +93,34 @@ def add_source(
     A document of several files is given as a zip, tar or tar.gz of them.
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
-    with Progress(is_silent=desk.as_json) as progress:
-        progress.stage(f"Reading {name_of(spec)}")
-        document = read_document(spec, entry=entry)
-        request = Upload(method="POST", path=desk.tenant_path(_NOUN), body=body, document=document)
-        answer = upload(desk.admin, progress, request)
+    answer = _import(desk, "POST", desk.tenant_path(_NOUN), (spec, entry), body)
+    desk.show(answer, lambda: _render_import(answer, name))
+
+
+@source.command("set")
+@click.argument("name")
+@click.argument("spec")
+@entry_option
+@base_url_option
+@prefix_option
+@expose_option
+@credential_option
+@login_option
+@selection_options
+@output_schemas_option
+@dry_run_option
+@removals_option
+@at_tenant
+def set_source(
+    desk: Desk, name: str, spec: str, *, entry: str | None, dry_run: bool, yes: bool, **options: Unpack[ImportOptions]
+) -> None:
+    """Import SPEC as source NAME, or replace the document and options of that source; credentials stay without one.
+
+    An option that is not given has its default, as in `add`; `update` keeps those that the source has. What would
+    remove tools is refused without --yes.
+    """
+    flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
+    answer = _import(desk, "PUT", desk.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
     desk.show(answer, lambda: _render_import(answer, name))
 
 
@@ -159,6 +183,15 @@ def delete_source(desk: Desk, name: str, yes: bool) -> None:
     confirm(f"Delete source {name} with its tools and credentials?", is_sure=yes)
     desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
     desk.show({"deleted": name}, lambda: f"deleted {name}")
+
+
+def _import(desk: Desk, method: str, path: str, named: tuple[str, str | None], body: JsonObject) -> JsonObject:
+    """Send what a path, URL or standard input holds to be imported."""
+    spec, entry = named
+    with Progress(is_silent=desk.as_json) as progress:
+        progress.stage(f"Reading {name_of(spec)}")
+        request = Upload(method=method, path=path, body=body, document=read_document(spec, entry=entry))
+        return upload(desk.admin, progress, request)
 
 
 def _replace(desk: Desk, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:

@@ -8,7 +8,8 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_list, as_text, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.places import mcp_url
 from gateway.cli.rest import path_of
 from gateway.cli.tables import render_pairs, render_table
@@ -25,11 +26,11 @@ tenant.add_command(ceilings)
 
 
 @tenant.command("list")
-@limit_option
+@list_options("tenants")
 @at_desk
-def list_tenants(desk: Desk, limit: int | None) -> None:
+def list_tenants(desk: Desk, wanted: Wanted) -> None:
     """List all tenants."""
-    items = list(desk.admin.pages("/tenants", limit=limit))
+    items = list(desk.admin.pages("/tenants", limit=wanted.limit, query=wanted.query))
     rows = [(text_at(item, "slug"), text_at(item, "name"), text_at(item, "created_at")) for item in items]
     desk.show(items, lambda: render_table(("slug", "name", "created"), rows))
 

@@ -5,7 +5,8 @@ import click
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.tables import render_pairs, render_table
 
 _NOUN = "watches"
@@ -18,11 +19,11 @@ def watch() -> None:
 
 
 @watch.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_watches(desk: Desk, limit: int | None) -> None:
+def list_watches(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's watches, and how looking went."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("id", "uri", "url", "seconds", "checked", "changed", "fault")
     names = ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault")
     desk.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))

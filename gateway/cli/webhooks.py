@@ -13,7 +13,8 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, text_at
 from gateway.cli.groups import Commands
-from gateway.cli.options import confirm_option, limit_option
+from gateway.cli.lists import Wanted, list_options
+from gateway.cli.options import confirm_option
 from gateway.cli.rest import failure_from
 from gateway.cli.tables import render_pairs, render_table
 from gateway.cli.unanswered import unanswered
@@ -28,11 +29,11 @@ def webhook() -> None:
 
 
 @webhook.command("list")
-@limit_option
+@list_options(_NOUN)
 @at_tenant
-def list_webhooks(desk: Desk, limit: int | None) -> None:
+def list_webhooks(desk: Desk, wanted: Wanted) -> None:
     """List a tenant's webhooks; their secrets are never shown again."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=limit))
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "id", "path", "old_secret_until")
     titles = ("name", "id", "path", "old secret until")
     desk.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))

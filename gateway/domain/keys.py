@@ -27,6 +27,14 @@ class Scope(StrEnum):
     PROVIDE = "provide"
 
 
+class KeyState(StrEnum):
+    """Whether a key can be used."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """A tenant's API key as it is stored: everything but the secret, which only its digest stands for."""

@@ -12,9 +12,11 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.identifiers import CredentialId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.sealing import Sealer
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import credentials, data_keys
@@ -51,11 +53,12 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> StoredCredential | N
     return _shown(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[StoredCredential]:
+async def page(
+    tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[StoredCredential]:
     """The tenant's credentials whose names follow `after`, in their order, without their secrets."""
-    wanted = _listed(tenant).order_by(credentials.c.name).limit(limit)
-    rows = await db.execute(wanted.where(credentials.c.name > after) if after is not None else wanted)
-    return [_shown(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant), credentials.c, "name", after=after, limit=limit, order=order)
+    return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:

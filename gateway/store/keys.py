@@ -8,8 +8,10 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, Scope
+from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import keys
 
 _FOUND = (*(column.name for column in keys.c), "slug")
@@ -55,11 +57,12 @@ async def get(tenant: TenantId, db: Db, key: KeyId) -> Key | None:
     return _key(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Key]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Key]:
     """The tenant's keys whose ids follow `after`, in their order."""
-    wanted = select(keys).where(keys.c.tenant_id == tenant).order_by(keys.c.id).limit(limit)
-    rows = await db.execute(wanted.where(keys.c.id > after) if after is not None else wanted)
-    return [_key(row) for row in rows.mappings()]
+    wanted = select_part(
+        select(keys).where(keys.c.tenant_id == tenant), keys.c, "id", after=after, limit=limit, order=order
+    )
+    return [_key(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, and_, case, delete, fu
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.overrides import Override
 from gateway.domain.policy import Safety
 from gateway.domain.sources import Exposure, StoredOperation
@@ -18,6 +19,7 @@ from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.overrides import read_override
+from gateway.store.parts import select_part
 from gateway.store.tables import operations, overrides, primitives, sources
 
 _OVERRIDE = "override_"
@@ -141,11 +143,14 @@ async def count(tenant: TenantId, db: Db) -> int:
     return int((await db.execute(select(func.count()).where(_is_of(tenant)))).scalar_one())
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[LoadedOperation]:
+async def page(
+    tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[LoadedOperation]:
     """The operations of sources that list tools whose names follow `after`, in their order."""
-    wanted = _selected(tenant).where(_is_listed()).order_by(operations.c.tool).limit(limit)
-    rows = await db.execute(wanted.where(operations.c.tool > after) if after is not None else wanted)
-    return [_loaded(row) for row in rows.mappings()]
+    wanted = select_part(
+        _selected(tenant).where(_is_listed()), operations.c, "tool", after=after, limit=limit, order=order
+    )
+    return [_loaded(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def levels(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, Safety]:

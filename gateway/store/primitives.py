@@ -6,10 +6,12 @@ from sqlalchemy import RowMapping, Select, delete, func, literal, or_, select, u
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import primitives
 
 
@@ -40,11 +42,12 @@ async def get(tenant: TenantId, db: Db, family: Family, name_or_id: str) -> Prim
     return _primitive(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int) -> Sequence[Primitive]:
+async def page(
+    tenant: TenantId, db: Db, family: Family, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Primitive]:
     """The primitives of a family whose names follow `after`, in their order."""
-    wanted = _listed(tenant, family).order_by(primitives.c.name).limit(limit)
-    rows = await db.execute(wanted.where(primitives.c.name > after) if after is not None else wanted)
-    return [_primitive(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant, family), primitives.c, "name", after=after, limit=limit, order=order)
+    return [_primitive(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Primitive]:

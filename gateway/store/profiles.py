@@ -7,9 +7,11 @@ from sqlalchemy import RowMapping, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import ProfileId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.profiles import Profile, Rule
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import profiles
 
 
@@ -43,11 +45,17 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Profile | None:
     return _profile(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Profile]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Profile]:
     """The tenant's profiles whose names follow `after`, in their order."""
-    wanted = select(profiles).where(profiles.c.tenant_id == tenant).order_by(profiles.c.name).limit(limit)
-    rows = await db.execute(wanted.where(profiles.c.name > after) if after is not None else wanted)
-    return [_profile(row) for row in rows.mappings()]
+    wanted = select_part(
+        select(profiles).where(profiles.c.tenant_id == tenant),
+        profiles.c,
+        "name",
+        after=after,
+        limit=limit,
+        order=order,
+    )
+    return [_profile(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def load(tenant: TenantId, db: Db) -> Sequence[Profile]:

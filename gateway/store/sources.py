@@ -10,10 +10,12 @@ from sqlalchemy import insert as insert_into
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import secrets, source_versions, sources
 
 
@@ -51,11 +53,10 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Source | None:
     return _source(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Source]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Source]:
     """The tenant's sources whose names follow `after`, in their order."""
-    wanted = _listed(tenant).order_by(sources.c.name).limit(limit)
-    rows = await db.execute(wanted.where(sources.c.name > after) if after is not None else wanted)
-    return [_source(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant), sources.c, "name", after=after, limit=limit, order=order)
+    return [_source(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def save(source: Source, db: Db) -> Source:

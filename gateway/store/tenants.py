@@ -1,14 +1,17 @@
 """The tenants themselves, and the revision that rises with every change of one."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import ARRAY, RowMapping, Text, bindparam, delete, func, select, update
+from sqlalchemy import ARRAY, ColumnElement, RowMapping, Text, bindparam, column, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import tenants
 
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)
@@ -43,9 +46,13 @@ async def find(db: Db, slug: str) -> Tenant | None:
     return found[0] if found else None
 
 
-async def page(db: Db, *, after: str | None, limit: int) -> Sequence[Tenant]:
-    """The tenants whose slugs follow `after`, in their order; sees past row-level security."""
-    return await _list(db, None, after, limit)
+async def page(db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
+    """The tenants that follow `after` in an order; sees past row-level security."""
+    if order == KEYED:
+        return await _list(db, None, after, limit)
+    columns = _function(None, None, None)
+    wanted = select_part(select(*columns.values()), columns, "slug", after=after, limit=limit, order=order)
+    return [_tenant(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def rename(tenant: TenantId, db: Db, name: str) -> None:
@@ -98,10 +105,18 @@ async def revisions(db: Db, wanted: Collection[TenantId]) -> Mapping[TenantId, i
 
 
 async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list[Tenant]:
-    listed = func.list_tenants(slug, after, limit).table_valued("id", "slug", "name", "revision", "created_at")
-    columns = listed.c
-    rows = await db.execute(select(columns.id, columns.slug, columns.name, columns.revision, columns.created_at))
+    rows = await db.execute(select(*_function(slug, after, limit).values()))
     return [_tenant(row) for row in rows.mappings()]
+
+
+def _function(slug: str | None, after: str | None, limit: int | None) -> dict[str, ColumnElement[Any]]:
+    """What the function answers that lists tenants, by column; it has no collation of its own."""
+    typed = [column(each.name, each.type) for each in _COLUMNS]
+    found = func.list_tenants(slug, after, limit).table_valued(*typed).c
+    return {
+        each.name: found[each.name].collate("C").label(each.name) if isinstance(each.type, Text) else found[each.name]
+        for each in _COLUMNS
+    }
 
 
 def _tenant(row: RowMapping) -> Tenant:

@@ -7,9 +7,11 @@ from sqlalchemy import RowMapping, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId, WatchId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.tables import watches
 
 
@@ -32,11 +34,12 @@ async def get(tenant: TenantId, db: Db, uri_or_id: str) -> Watch | None:
     return _watch(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Watch]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Watch]:
     """The tenant's watches whose resources follow `after`, in order of URIs."""
-    wanted = select(watches).where(watches.c.tenant_id == tenant).order_by(watches.c.uri).limit(limit)
-    rows = await db.execute(wanted.where(watches.c.uri > after) if after is not None else wanted)
-    return [_watch(row) for row in rows.mappings()]
+    wanted = select_part(
+        select(watches).where(watches.c.tenant_id == tenant), watches.c, "uri", after=after, limit=limit, order=order
+    )
+    return [_watch(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:

@@ -8,9 +8,11 @@ from sqlalchemy import RowMapping, Select, and_, delete, func, or_, select, upda
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId, WebhookId
+from gateway.domain.order import KEYED, Order
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.errors import NotFound
 from gateway.store.engine import Db
+from gateway.store.parts import select_part
 from gateway.store.sealing import Sealer
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys, webhooks
@@ -45,11 +47,10 @@ async def get(tenant: TenantId, db: Db, name_or_id: str) -> Webhook | None:
     return _shown(row) if row else None
 
 
-async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int) -> Sequence[Webhook]:
+async def page(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Webhook]:
     """The tenant's webhooks whose names follow `after`, in their order, without their secrets."""
-    wanted = _listed(tenant).order_by(webhooks.c.name).limit(limit)
-    rows = await db.execute(wanted.where(webhooks.c.name > after) if after is not None else wanted)
-    return [_shown(row) for row in rows.mappings()]
+    wanted = select_part(_listed(tenant), webhooks.c, "name", after=after, limit=limit, order=order)
+    return [_shown(row) for row in (await db.execute(wanted)).mappings()]
 
 
 async def count(tenant: TenantId, db: Db) -> int:

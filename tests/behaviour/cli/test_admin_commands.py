@@ -261,3 +261,31 @@ async def test_a_trail_is_verified_against_itself_and_against_an_earlier_result(
     assert shown["ok"] is False
     assert {chain["fault"]["kind"] for chain in shown["writers"]} == {"shortened"}
     assert unusable.code == 2
+
+
+async def test_a_list_is_searched_filtered_and_ordered(terminal: Terminal) -> None:
+    """Ours: the options of `list` narrow and order what is listed (CLI-1, ADM-1)."""
+    await terminal.do("tenant", "create", "acme")
+    made: Any = [(await terminal.do("key", "create", name, "--json")).value for name in ("B_one", "a%two", "c")]
+    await terminal.do("key", "revoke", made[2]["id"])
+
+    async def names(*options: str) -> list[str]:
+        listed: Any = (await terminal.do("key", "list", *options, "--json")).value
+        return [item["name"] for item in listed]
+
+    assert await names("--sort", "name") == ["B_one", "a%two", "c"]
+    assert await names("--sort=-created_at", "--limit", "2") == ["c", "a%two"]
+    assert await names("--search", "b_O") == ["B_one"]
+    assert await names("--search", "%") == ["a%two"]
+    assert await names("--state", "revoked", "--scope", "mcp") == ["c"]
+
+
+async def test_a_source_is_set_again_and_again(terminal: Terminal, pets_file: Path) -> None:
+    """Ours: `source set` imports, and replaces document and options of a source that is there (OAS-6, CLI-1)."""
+    await terminal.do("tenant", "create", "acme")
+    first = await terminal.do("source", "set", "pets", str(pets_file), "--prefix", "p_")
+    assert "pets is imported" in first.out
+    refused = await terminal.run("source", "set", "pets", str(pets_file), "--exclude-method", "DELETE")
+    assert (refused.code, "--yes" in refused.err) == (6, True)
+    again: Any = (await terminal.do("source", "set", "pets", str(pets_file), "--json")).value
+    assert (again["prefix"], again["active_version"]) == (None, 2)

@@ -65,6 +65,23 @@ async def test_a_file_declares_many_and_a_refusal_names_the_place(terminal: Term
     assert (await terminal.run("tool", "create", "none.yaml")).code == 2
 
 
+async def test_what_is_declared_is_created_or_replaced(terminal: Terminal) -> None:
+    """Ours: `set` (of tools `put`) may be repeated, whatever characters a name has (PRG-3, CLI-1)."""
+    await terminal.do("tenant", "create", "acme")
+    declared = {
+        "tool": ("put", [static_tool("say"), static_tool("pets/list")]),
+        "resource": ("set", [text_resource("docs://a?b=c")]),
+    }
+    for noun, (verb, bodies) in declared.items():
+        (terminal.folder / "many.json").write_text(json.dumps(bodies))
+        made: Any = (await terminal.do(noun, verb, "many.json", "--json")).value
+        (terminal.folder / "many.json").write_text(json.dumps([{**body, "safety": "dangerous"} for body in bodies]))
+        replaced: Any = (await terminal.do(noun, verb, "many.json", "--json")).value
+        assert [one["id"] for one in replaced] == [one["id"] for one in made]
+        assert {one["declared_safety"] for one in replaced} == {"dangerous"}
+    assert (await terminal.run("tool", "put", "-", given='{"definition": {}, "handler": {}}')).code == 2
+
+
 async def test_a_tool_is_tried_with_what_was_sent(terminal: Terminal, upstream: RecordingUpstream) -> None:
     """Ours: an admin sees the request and the answer, and never the credential (PRG-3, TEN-4)."""
     await terminal.do("tenant", "create", "acme")

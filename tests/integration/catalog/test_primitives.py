@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.admin.listings import RESOURCES
 from gateway.catalog import imports, listing, policies, primitives, sources, tenants
 from gateway.catalog.catalog import Author
 from gateway.catalog.code import CodePrimitive
@@ -15,6 +16,7 @@ from gateway.catalog.preparing import PrimitiveDraft
 from gateway.catalog.primitives import Address
 from gateway.catalog.versions import tag_of
 from gateway.domain.events import CatalogMoved, ResourceUpdated
+from gateway.domain.order import Order
 from gateway.domain.policy import Limits, Policy, Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.principals import Operator
@@ -74,14 +76,15 @@ def _steps(*names: str) -> dict[str, Any]:
 class _Code:
     """Registrations that a test can change."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, family: Family = TOOL) -> None:
         self.names = names
+        self.family = family
         self.generation = 1
 
     def primitives(self) -> list[CodePrimitive]:
         return [
             CodePrimitive(
-                family=TOOL,
+                family=self.family,
                 name=name,
                 definition=b'{"name":"' + name.encode() + b'"}',
                 safety=Safety.MODERATE,
@@ -373,6 +376,30 @@ async def test_a_list_holds_every_origin_once_in_order_in_any_parts(changes: Cha
                 break
             after = page[-1].name
         assert parts == whole
+
+
+async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) -> None:
+    """Ours: a resource of code that the tenant's own hides is in no part, wherever the own one stands (RES-3)."""
+    for name in ("c", "a", "b"):
+        await _create(changes, text_resource(f"docs://{name}"), Family.RESOURCE)
+    code = _Code("docs://b", "docs://x", "docs://c", family=Family.RESOURCE)
+    with_code = _with_code(changes, code)
+    for order in (Order(), Order(by="created_at"), Order(by="created_at", is_descending=True)):
+        for size in (1, 2, 5):
+            parts: list[Listed] = []
+            after = None
+            while True:
+                page = await listing.page_primitives(
+                    changes.tenant.id, with_code.catalog, Family.RESOURCE, after=after, limit=size, order=order
+                )
+                parts += page
+                if len(page) < size:
+                    break
+                after = RESOURCES.place_of(page[-1], order)
+            shown = [(one.name.removeprefix("docs://"), one.hides_code) for one in parts]
+            own = [("c", True), ("a", False), ("b", True)]
+            made = [("x", False), *own] if order.by else sorted([*own, ("x", False)])
+            assert shown == (made[::-1] if order.is_descending else made), (order, size)
 
 
 async def test_a_changed_resource_is_told_as_such(changes: Changes) -> None:

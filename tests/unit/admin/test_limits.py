@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import anyio
 import pytest
 
+from gateway.admin.dispatch import work_of
 from gateway.admin.endpoints import NO_TENANT
 from gateway.admin.limits import AdminLimits, Work
 from gateway.admin.routes import ENDPOINTS
@@ -162,3 +163,34 @@ def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
     }
     assert {"examine_installation", "verify_audit", "validate_tool", "create_prompt"} <= marked.keys()
     assert NO_TENANT == ""
+
+
+@pytest.mark.parametrize("given", ["search", "sort", "state", "origin", "uri"])
+def test_a_list_that_may_be_read_to_its_end_is_costly(given: str) -> None:
+    """Ours: a search that finds nothing reads a whole list; a part of a list stays cheap (ADM-1, ISO-3)."""
+    lists = [route for route in ENDPOINTS if route.method == "GET" and "search" in route.query.model_fields]
+    assert len(lists) == 11
+    for route in lists:
+        assert work_of(route, [("limit", "2"), ("cursor", "x")]) is Work.LIGHT
+        assert work_of(route, [("limit", "2"), (given, "x")]) is Work.SCAN
+
+
+async def test_one_tenant_searches_in_a_quarter_of_the_places() -> None:
+    """Ours: while a tenant's searches wait for each other, another's has a place at once (ADM-1, ISO-3)."""
+    limits = AdminLimits()
+    running = 0
+
+    async def search() -> None:
+        nonlocal running
+        async with limits.working(Work.SCAN, _principal("evil", "k")):
+            running += 1
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            for _ in range(16):
+                group.start_soon(search)
+            await anyio.wait_all_tasks_blocked()
+            assert running == 4
+            async with limits.working(Work.SCAN, _principal("good", "k")):
+                group.cancel_scope.cancel()

@@ -1,0 +1,202 @@
+"""The lists of this face: by noun, what a search looks at, what filters compare, and what an order goes by.
+
+Items are compared here and not in SQL: case is that of Unicode whatever the collation of the database, no character of
+a search is a wildcard, and texts inside definitions count as they are in force.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+from unicodedata import normalize
+
+import msgspec
+
+from gateway.admin.schemas import PageQuery
+from gateway.catalog.listing import Listed
+from gateway.domain.credentials import StoredCredential
+from gateway.domain.keys import Key, KeyState
+from gateway.domain.order import Order, join_place, write_moment
+from gateway.domain.profiles import Profile
+from gateway.domain.sources import Source
+from gateway.domain.tenants import Tenant
+from gateway.domain.tools import Tool
+from gateway.domain.watches import Watch
+from gateway.domain.webhooks import Webhook
+
+T = TypeVar("T")
+
+_OF_PARTS = frozenset({"limit", "cursor"})
+_OF_LISTS = frozenset({"search", "sort", "uri"})
+
+
+class _Described(msgspec.Struct):
+    """What a definition says of itself."""
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Described).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Generic[T]):
+    """How the items of one noun are listed.
+
+    `key` is what addresses an item and what a list is ordered by without `sort`; `sorts` are the other orders, by
+    column. `facts` are what the filters of the query compare with, by parameter.
+    """
+
+    name: str
+    key: Callable[[T], str]
+    keyed: str
+    texts: Callable[[T], Iterable[str | None]]
+    facts: Mapping[str, Callable[[T], object]] = field(default_factory=dict[str, Callable[[T], object]])
+    sorts: Mapping[str, Callable[[T], str]] = field(default_factory=dict[str, Callable[[T], str]])
+    id: Callable[[T], str] = lambda _: ""
+
+    def order_of(self, query: PageQuery) -> Order:
+        """The order that a query asks for."""
+        sort: str = getattr(query, "sort", None) or self.keyed
+        by = sort.removeprefix("-")
+        return Order(by=None if by == self.keyed else by, is_descending=sort.startswith("-"))
+
+    def place_of(self, item: T, order: Order) -> str:
+        """The place of an item in an order."""
+        return self.key(item) if order.by is None else join_place(self.sorts[order.by](item), self.id(item))
+
+    def matches(self, item: T, query: PageQuery) -> bool:
+        """Whether an item is one that a query asks for."""
+        asked = asked_of(query)
+        searched = asked.pop("search", None)
+        wanted = ((name, value) for name, value in asked.items() if name not in _OF_LISTS)
+        return all(_has(self.facts[name](item), value) for name, value in wanted) and (
+            not isinstance(searched, str) or _is_in(searched, self.texts(item))
+        )
+
+
+def asked_of(query: PageQuery) -> dict[str, object]:
+    """The parameters of a query that say which items are wanted, in which order."""
+    return {
+        name: value
+        for name in type(query).model_fields
+        if name not in _OF_PARTS and (value := getattr(query, name)) is not None
+    }
+
+
+def is_narrowed(query: PageQuery) -> bool:
+    """Whether a query leaves items out."""
+    return bool(asked_of(query).keys() - {"sort"})
+
+
+def _has(fact: object, wanted: object) -> bool:
+    return wanted in fact if isinstance(fact, frozenset) else fact == wanted
+
+
+def _is_in(searched: str, texts: Iterable[str | None]) -> bool:
+    folded = _fold(searched)
+    return any(folded in _fold(text) for text in texts if text)
+
+
+def _fold(text: str) -> str:
+    """The text without case; the same for letters that are composed and decomposed (Unicode TR 15)."""
+    return normalize("NFC", text.casefold())
+
+
+def _state(key: Key) -> KeyState:
+    if key.revoked_at is not None:
+        return KeyState.REVOKED
+    is_expired = key.expires_at is not None and key.expires_at <= datetime.now(UTC)
+    return KeyState.EXPIRED if is_expired else KeyState.ACTIVE
+
+
+def _describe(listed: Listed) -> Iterable[str | None]:
+    said = _decode(listed.item.definition)
+    return (listed.name, said.name, said.title, said.description)
+
+
+def _primitives(name: str, keyed: str) -> Listing[Listed]:
+    return Listing(
+        name=name,
+        key=lambda one: one.name,
+        keyed=keyed,
+        id=lambda one: one.id,
+        texts=_describe,
+        facts={
+            "origin": lambda one: one.item.origin,
+            "safety": lambda one: one.item.safety,
+            "enabled": lambda one: one.is_enabled,
+            "source": lambda one: one.item.source_name if isinstance(one.item, Tool) else "",
+        },
+        sorts={"created_at": lambda one: write_moment(one.created_at)},
+    )
+
+
+TOOLS = _primitives("tools", "name")
+RESOURCES = _primitives("resources", "uri")
+TEMPLATES = _primitives("resource_templates", "uri")
+PROMPTS = _primitives("prompts", "name")
+TENANTS: Listing[Tenant] = Listing(
+    name="tenants",
+    key=lambda one: one.slug,
+    keyed="slug",
+    id=lambda one: one.id,
+    texts=lambda one: (one.slug, one.name),
+    sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
+)
+KEYS: Listing[Key] = Listing(
+    name="keys",
+    key=lambda one: one.id,
+    keyed="id",
+    id=lambda one: one.id,
+    texts=lambda one: (one.name, one.subject),
+    facts={
+        "scope": lambda one: one.scopes,
+        "state": _state,
+        "profile": lambda one: one.profile,
+    },
+    sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
+)
+SOURCES: Listing[Source] = Listing(
+    name="sources",
+    key=lambda one: one.name,
+    keyed="name",
+    id=lambda one: one.id,
+    texts=lambda one: (one.name, one.title, one.url),
+    facts={"expose": lambda one: one.expose},
+    sorts={"created_at": lambda one: write_moment(one.created_at)},
+)
+PROFILES: Listing[Profile] = Listing(
+    name="profiles",
+    key=lambda one: one.name,
+    keyed="name",
+    texts=lambda one: (one.name, one.description),
+)
+CREDENTIALS: Listing[StoredCredential] = Listing(
+    name="credentials",
+    key=lambda one: one.name,
+    keyed="name",
+    id=lambda one: one.id,
+    texts=lambda one: (one.name, one.field, *one.origins),
+    facts={"place": lambda one: one.place},
+    sorts={"created_at": lambda one: write_moment(one.created_at)},
+)
+WEBHOOKS: Listing[Webhook] = Listing(
+    name="webhooks",
+    key=lambda one: one.name,
+    keyed="name",
+    id=lambda one: one.id,
+    texts=lambda one: (one.name,),
+    sorts={"created_at": lambda one: write_moment(one.created_at)},
+)
+WATCHES: Listing[Watch] = Listing(
+    name="watches",
+    key=lambda one: one.uri,
+    keyed="uri",
+    id=lambda one: one.id,
+    texts=lambda one: (one.uri, one.url),
+    facts={"credential": lambda one: one.credential, "failing": lambda one: one.seen.fault is not None},
+    sorts={"created_at": lambda one: write_moment(one.created_at)},
+)

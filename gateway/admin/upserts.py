@@ -1,0 +1,87 @@
+"""PUT by name: the object of that name is replaced, or created where there is none (RFC 9110, section 9.3.4).
+
+Creating is what POST does, with its checks, limits and audit entry; of two requests that create one name at once, the
+second replaces what the first has made.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gateway.admin.endpoints import Answer, Call
+from gateway.admin.patterns import WORDS
+from gateway.admin.schemas import Asked, Sent
+from gateway.errors import NameTaken, NotFound, PreconditionFailed
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+
+_ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
+"""Ids; none is made into a name, so that a PUT to an object that is gone creates nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """What a PUT does with the object that its path or query names; `read` and `replace` raise `NotFound`."""
+
+    read: Callable[[], Awaitable[object]]
+    replace: Callable[[], Awaitable[Answer]]
+    create: Callable[[], Awaitable[Answer]]
+
+
+async def put(call: Call[B, Q], upsert: Upsert) -> Answer:
+    """The object replaced (200), or created (201) where there is none.
+
+    Raises:
+        PreconditionFailed: `If-None-Match: *` was sent and there is one.
+        NotFound: `If-Match` was sent and there is none.
+    """
+    if call.creates_only:
+        return await _create_only(upsert)
+    try:
+        return await upsert.replace()
+    except NotFound:
+        if call.expected is not None:
+            raise
+    try:
+        return await upsert.create()
+    except NameTaken as taken:
+        try:
+            return await upsert.replace()  # another request was first
+        except NotFound:
+            raise taken from None
+
+
+def check_new_name(noun: str, name: str, pattern: str) -> None:
+    """Nothing, when an object may be created under the name that a path has.
+
+    Raises:
+        NotFound: it is an id, or has not the form of a name.
+    """
+    if is_id(name):
+        raise NotFound(f"no such {noun}; one is created under a name, not under an id")
+    if not re.fullmatch(pattern, name):
+        raise NotFound(f"no such {noun}; to create one, its name {WORDS[pattern]}")
+
+
+def is_id(name: str) -> bool:
+    """Whether a path names an object by its id."""
+    return _ID.fullmatch(name) is not None
+
+
+async def _create_only(upsert: Upsert) -> Answer:
+    await _refuse_existing(upsert)
+    try:
+        return await upsert.create()
+    except NameTaken:
+        await _refuse_existing(upsert)  # another request was first
+        raise
+
+
+async def _refuse_existing(upsert: Upsert) -> None:
+    try:
+        await upsert.read()
+    except NotFound:
+        return
+    raise PreconditionFailed("there is one already; without `If-None-Match: *` it is replaced")

@@ -1,0 +1,202 @@
+"""Lists of the admin API that are searched, filtered and ordered, and what a hostile tenant tries with them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.documents import pets
+from tests.support.gateway import RunningGateway
+from tests.support.primitives import add, static_tool, template, text_prompt, text_resource
+
+URL = "https://pets.example"
+NAMES = ("e_five", "A.one", "c-three", "B%two", "d")
+PLAIN = ("e5", "a1", "c3", "b2", "d4")
+TEXT = {"kind": "template", "text": "x", "mimeType": "text/plain"}
+
+
+@pytest.fixture
+async def acme(gateway: RunningGateway) -> RunningGateway:
+    """The gateway with one tenant."""
+    await gateway.create_tenant("acme")
+    return gateway
+
+
+async def _fill(gateway: RunningGateway, noun: str) -> list[str]:
+    """Five items of a noun, and what addresses or names each, in the order they were made."""
+    bodies: list[dict[str, Any]]
+    match noun:
+        case "keys":
+            bodies = [{"name": name, "scopes": ["mcp"]} for name in NAMES]
+        case "tools":
+            bodies = [static_tool(name) for name in PLAIN]
+        case "prompts":
+            bodies = [text_prompt(name) for name in PLAIN]
+        case "resources":
+            bodies = [text_resource(f"docs://{name}") for name in PLAIN]
+        case "resource-templates":
+            bodies = [template(f"docs://{name}/{{id}}", TEXT) for name in PLAIN]
+        case "sources":
+            bodies = [{"name": name, "document": pets(URL), "prefix": f"{name}_"} for name in PLAIN]
+        case "credentials":
+            bodies = [{"name": name, "place": "bearer", "value": "v", "origins": [URL]} for name in PLAIN]
+        case "watches":
+            for name in PLAIN:
+                await add(gateway, "acme", "resources", text_resource(f"docs://{name}"))
+            bodies = [{"uri": f"docs://{name}", "url": f"{URL}/{name}"} for name in PLAIN]
+        case _:
+            bodies = [{"name": name} for name in PLAIN]
+    return [_named(await add(gateway, "acme", noun, body)) for body in bodies]
+
+
+def _named(item: dict[str, Any]) -> str:
+    return str(item.get("uri") or item.get("uri_template") or item["name"])
+
+
+async def _walk(gateway: RunningGateway, noun: str, **query: Any) -> list[dict[str, Any]]:
+    """Every item of a list, in parts of two."""
+    found: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        answer = await gateway.admin.get(f"/tenants/acme/{noun}", params={"limit": 2, **query, **cursor})
+        assert answer.status_code == 200, answer.text
+        found += answer.json()["items"]
+        if answer.json()["next_cursor"] is None:
+            return found
+        assert len(answer.json()["items"]) == 2
+        cursor = {"cursor": answer.json()["next_cursor"]}
+
+
+NOUNS = {
+    "keys": ("name", "created_at"),
+    "sources": ("name", "created_at"),
+    "tools": ("name",),
+    "resources": ("uri", "created_at"),
+    "resource-templates": ("uri", "created_at"),
+    "prompts": ("name", "created_at"),
+    "profiles": ("name",),
+    "credentials": ("name", "created_at"),
+    "webhooks": ("name", "created_at"),
+    "watches": ("uri", "created_at"),
+}
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+async def test_a_list_is_searched_and_ordered_in_complete_parts(acme: RunningGateway, noun: str) -> None:
+    """Ours: parts of any order and search are complete and repeat nothing; the cursor is of that list alone (ADM-1)."""
+    made = await _fill(acme, noun)
+    every = {_named(item) for item in await _walk(acme, noun)}
+    assert every >= set(made)
+    for sort in NOUNS[noun]:
+        by = made if sort == "created_at" else sorted(every)
+        forward = [_named(item) for item in await _walk(acme, noun, sort=sort)]
+        assert ([name for name in forward if name in by], len(forward)) == (by, len(every))
+        assert [_named(item) for item in await _walk(acme, noun, sort=f"-{sort}")] == forward[::-1]
+    searched = made[1].rpartition("/")[2].upper() if noun != "resource-templates" else "//A1/"
+    found = await _walk(acme, noun, search=searched)
+    assert made[1] in [_named(item) for item in found]
+    assert made[0] not in [_named(item) for item in found]
+    assert await _walk(acme, noun, search="nothing of all") == []
+
+    path = f"/tenants/acme/{noun}"
+    cursor = (await acme.admin.get(path, params={"limit": 2, "sort": NOUNS[noun][0]})).json()["next_cursor"]
+    for other in ({}, {"sort": f"-{NOUNS[noun][0]}"}, {"sort": NOUNS[noun][0], "search": "e"}):
+        refused = await acme.admin.get(path, params={**other, "cursor": cursor})
+        assert (refused.status_code, refused.json()["code"]) == (400, "input.cursor_invalid")
+        assert "same search, filters and sort" in refused.json()["errors"][0]["reason"]
+
+
+async def test_tenants_are_searched_and_ordered(acme: RunningGateway) -> None:
+    """Ours: an operator finds a tenant by slug or name, and the newest of all (ADM-1)."""
+    for slug, name in (("zeta", "Ärzte GmbH"), ("beta", "100% Bio"), ("b-eta", "a_b")):
+        (await acme.admin.post("/tenants", json={"slug": slug, "name": name})).raise_for_status()
+
+    async def slugs(**query: Any) -> list[str]:
+        answer = await acme.admin.get("/tenants", params=query)
+        assert answer.status_code == 200, answer.text
+        return [item["slug"] for item in answer.json()["items"]]
+
+    made = ["acme", "zeta", "beta", "b-eta"]
+    assert await slugs() == await slugs(sort="slug") == sorted(made)
+    assert await slugs(sort="-slug") == sorted(made)[::-1]
+    assert await slugs(sort="created_at") == made
+    assert await slugs(sort="name") == ["beta", "b-eta", "acme", "zeta"]
+    assert await slugs(search="äRZTE") == await slugs(search="A\N{COMBINING DIAERESIS}rzte") == ["zeta"]
+    assert await slugs(search="%") == ["beta"]
+    assert await slugs(search="_") == ["b-eta"]
+    first = await acme.admin.get("/tenants", params={"sort": "-created_at", "limit": 3})
+    rest = await acme.admin.get("/tenants", params={"sort": "-created_at", "cursor": first.json()["next_cursor"]})
+    assert [item["slug"] for item in (*first.json()["items"], *rest.json()["items"])] == made[::-1]
+
+
+async def test_filters_narrow_each_other(acme: RunningGateway) -> None:
+    """Ours: each noun has the filters that its users need (ADM-1)."""
+    await acme.import_document("acme", pets(URL), credentials=None)
+    await add(acme, "acme", "tools", static_tool("own"))
+    await acme.admin.patch("/tenants/acme/tools/own", json={"enabled": False})
+    await acme.create_key("acme", "mcp")
+    revoked = (await acme.admin.post("/tenants/acme/keys", json={"name": "r", "scopes": ["audit"]})).json()["id"]
+    await acme.admin.post(f"/tenants/acme/keys/{revoked}/revoke")
+
+    async def count(noun: str, **query: Any) -> int:
+        return len(await _walk(acme, noun, **query))
+
+    tools = await count("tools")
+    assert await count("tools", origin="custom") == await count("tools", enabled="false") == 1
+    assert await count("tools", source="api") == await count("tools", origin="source") == tools - 1
+    assert await count("tools", source="none") == await count("tools", source="api", enabled="false") == 0
+    levels = [await count("tools", safety=level) for level in ("safe", "moderate", "dangerous")]
+    assert sum(levels) == tools
+    assert await count("tools", search="THE TOOL OWN") == 1
+    assert await count("keys", state="revoked") == await count("keys", scope="audit") == 1
+    assert await count("keys", state="active") == await count("keys", scope="mcp") == 1
+    assert await count("keys", state="expired") == await count("keys", scope="mcp", state="revoked") == 0
+    assert await count("sources", expose="tools") == 1
+    assert await count("sources", expose="query") == 0
+    await add(acme, "acme", "resources", text_resource("docs://x"))
+    assert await count("resources", uri="docs://x", search="X") == 1
+    assert await count("resources", uri="docs://x", search="y") == 0
+
+
+@pytest.mark.parametrize("searched", ["%", "_", "\\", "'", "100%", "%' or 1=1 --", "*", "."])
+async def test_no_character_of_a_search_is_special(acme: RunningGateway, searched: str) -> None:
+    """Ours: a search finds what has exactly this text, so wildcards and quotes are characters (ADM-1)."""
+    for name in ("plain", f"with {searched} in it"):
+        await acme.admin.post("/tenants/acme/keys", json={"name": name, "scopes": ["mcp"], "subject": "s"})
+    found = await _walk(acme, "keys", search=searched)
+    assert [item["name"] for item in found] == [f"with {searched} in it"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"sort": "digest"},
+        {"sort": "--name"},
+        {"sort": "name,created_at"},
+        {"sort": ""},
+        {"search": ""},
+        {"search": "x" * 201},
+        {"search": "a\x00b"},
+        {"scope": "all"},
+        {"state": "REVOKED"},
+        {"profile": "x" * 201},
+        {"digest": "x"},
+    ],
+)
+async def test_what_no_list_knows_is_refused_by_name(acme: RunningGateway, query: dict[str, str]) -> None:
+    """Ours: an unknown order, filter or value is 400 and names the parameter (ADM-1)."""
+    refused = await acme.admin.get("/tenants/acme/keys", params=query)
+    assert refused.status_code == 400
+    assert refused.json()["errors"][0]["pointer"] == f"?{next(iter(query))}"
+
+
+async def test_a_cursor_of_a_search_opens_nothing_of_another_tenant(acme: RunningGateway) -> None:
+    """Ours: a cursor holds for one tenant also where list, search and order are the same (ADM-1, TEN-1)."""
+    await acme.create_tenant("other")
+    query: dict[str, str | int] = {"search": "t", "sort": "-created_at", "limit": 1}
+    for slug in ("acme", "other"):
+        for _ in range(2):
+            await acme.create_key(slug)
+    cursor = (await acme.admin.get("/tenants/acme/keys", params=query)).json()["next_cursor"]
+    assert (await acme.admin.get("/tenants/acme/keys", params={**query, "cursor": cursor})).status_code == 200
+    refused = await acme.admin.get("/tenants/other/keys", params={**query, "cursor": cursor})
+    assert (refused.status_code, refused.json()["code"]) == (400, "input.cursor_invalid")
