@@ -138,8 +138,8 @@ def _attack(
     target: Target, operation: tuple[str, str], mode: GenerationMode, statuses: dict[tuple[str, str, str], set[int]]
 ) -> None:
     """Generated requests of one operation, each sent for every caller and each answer held against the document."""
-    method, path = operation
-    described = target.described[path][method]
+    method, route = operation
+    described = target.described[route][method]
     session = requests.Session()
     session.trust_env = False
 
@@ -154,10 +154,11 @@ def _attack(
     @hypothesis.given(data=st.data())
     def send(data: st.DataObject) -> None:
         case: Any = data.draw(described.as_strategy(generation_mode=mode))
-        made = dict(case.path_parameters or {}), case.body  # making a request takes longer than sending it twice
+        path: dict[str, Any] = case.path_parameters or {}
+        body: Any = case.body  # sent for both callers: making a request takes longer than sending it twice
         for caller, who in target.callers.items():
-            case.path_parameters = dict(made[0])
-            case.body = copy.deepcopy(made[1]) if isinstance(made[1], dict) else made[1]
+            case.path_parameters = dict(path)
+            case.body = copy.deepcopy(cast("dict[str, Any]", body)) if isinstance(body, dict) else body
             _aim(case, data, who)
             statuses[caller, *operation].add(_send(target, session, case, who))
 
@@ -166,7 +167,7 @@ def _attack(
             send()
     except BaseExceptionGroup as found:  # the event loop's thread would not survive a group
         said = "\n".join(str(one)[:2000] for one in found.exceptions)
-        raise AssertionError(f"{method} {path}: {said}") from None
+        raise AssertionError(f"{method} {route}: {said}") from None
 
 
 def _send(target: Target, session: requests.Session, case: Any, who: Caller) -> int:
