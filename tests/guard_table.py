@@ -349,6 +349,22 @@ SESSIONS_AND_CURSORS = (
         ("tests/behaviour/admin/test_lists.py::test_a_list_is_searched_and_ordered_in_complete_parts",),
     ),
     Guard(
+        "list-search-as-stored",
+        "a search of a list takes time in proportion to the texts, whatever a tenant wrote in them",
+        "gateway/admin/listings.py",
+        "for folded in (text.casefold(),)",
+        'for folded in (normalize("NFC", text.casefold()),)',
+        ("tests/unit/admin/test_pages.py::test_a_text_is_searched_as_it_is_stored",),
+    ),
+    Guard(
+        "list-search-slices",
+        "a search of a list leaves the event loop to other requests",
+        "gateway/admin/pages.py",
+        "                await checkpoint()",
+        "                pass",
+        ("tests/unit/admin/test_pages.py::test_other_requests_are_served_while_a_list_is_compared",),
+    ),
+    Guard(
         "list-search-places",
         "searches of lists that are read to their end take places, of which a tenant has a quarter",
         "gateway/admin/dispatch.py",
