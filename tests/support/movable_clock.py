@@ -20,7 +20,7 @@ import uvloop
 STEP_S = 0.2
 PAUSE_S = 0.01
 MOVED = signal.SIGUSR1
-"""The signal that the goal of a process's clock was set anew."""
+"""The signal that the goal of a process's clock has changed."""
 
 _TRANSPARENT = ("asyncio.", "anyio.", "contextlib", __name__)
 _OURS = "gateway."
@@ -31,7 +31,7 @@ _real_monotonic = time.monotonic
 
 
 class Lead(ctypes.Structure):
-    """How far the clock of a process is ahead of real time, in seconds: memory that a test shares with the process."""
+    """Lead of a process's clock over real time, in seconds: memory that a test shares with the process."""
 
     _fields_ = (("goal_s", ctypes.c_double), ("reached_s", ctypes.c_double))
     goal_s: float
@@ -68,7 +68,8 @@ class MovableLoop(uvloop.Loop):
     def __init__(self, lead: Lead) -> None:
         self._lead = lead
         self._timers: set[MovableTimer] = set()
-        self._is_moving = False
+        self.is_moving = False
+        """True between the first step to a goal and the last."""
 
     def time(self) -> float:
         """Seconds on the clock."""
@@ -100,18 +101,18 @@ class MovableLoop(uvloop.Loop):
 
     def begin(self) -> None:
         """Make steps until the goal is reached."""
-        if not self._is_moving:
-            self._is_moving = True
+        if not self.is_moving:
+            self.is_moving = True
             self._step()
 
     def _step(self) -> None:
-        self._is_moving = self._lead.reached_s < self._lead.goal_s
-        if self._is_moving:
+        self.is_moving = self._lead.reached_s < self._lead.goal_s
+        if self.is_moving:
             self._lead.reached_s += STEP_S
             super().call_later(PAUSE_S, self._step)
         now = self.time()
         for timer in sorted(self._timers, key=MovableTimer.when):
-            if timer.when() <= now or not self._is_moving:
+            if timer.when() <= now or not self.is_moving:
                 self._set(timer, timer.context)
 
     def _set(self, timer: "MovableTimer", context: Context) -> None:
