@@ -280,7 +280,7 @@ class CapabilityMissing(CallError):
 
 
 class ClientSilent(CallError):
-    """The client is gone, gave no answer in time, or one that does not match its question; the faults say where."""
+    """The client is gone, gave no answer in time, or one that does not match its question; see its faults."""
 
     code = "call.client_silent"
 

@@ -42,7 +42,7 @@ class Received:
     body: bytes
     expected: Expected
     creates_only: bool = False
-    """Whether `If-None-Match: *` forbids to replace what is there."""
+    """True if `If-None-Match: *` forbids the replacement of an existing object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,5 +201,5 @@ Plain = Call[NoBody, NoQuery]
 
 
 def is_upsert(route: Route) -> bool:
-    """Whether a route creates what it does not find."""
+    """True if a PUT of the route creates a missing object."""
     return route.method == "PUT" and HTTPStatus.CREATED in route.answers

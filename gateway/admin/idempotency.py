@@ -30,7 +30,7 @@ _RELEASE_S = 2.0
 
 
 def takes_key(method: str, path: str) -> bool:
-    """Whether a route honours the header: every POST inside a tenant."""
+    """True if a route honours the header: every POST inside a tenant."""
     return method == "POST" and "{t}" in path
 
 
@@ -38,7 +38,7 @@ def read_key(request: Request) -> str | None:
     """The key, quoted as a string of RFC 8941 or bare; None where there is none.
 
     Raises:
-        BadInput: it has another form, or stands twice.
+        BadInput: it has another form, or is sent twice.
     """
     given = request.headers.getlist(HEADER)
     if not given:

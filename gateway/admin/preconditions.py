@@ -1,4 +1,4 @@
-"""Entity tags on the wire: what an ETag header says, and what If-Match and If-None-Match demand (RFC 9110)."""
+"""Entity tags on the wire: the ETag header and the preconditions If-Match and If-None-Match (RFC 9110)."""
 
 import re
 
@@ -17,7 +17,7 @@ def write_tag(tag: str) -> str:
 
 
 def read_creates_only(header: str | None) -> bool:
-    """Whether an If-None-Match header forbids to replace an object that is there.
+    """True if an If-None-Match header forbids the replacement of an existing object.
 
     Raises:
         BadInput: the header is another than `*`.

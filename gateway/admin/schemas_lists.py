@@ -1,4 +1,4 @@
-"""What the query of a list may hold: a text to search for, filters of the noun, and an order."""
+"""Query parameters of lists: a text to search for, filters of the noun, and an order."""
 
 from typing import Annotated, Literal
 
@@ -40,19 +40,19 @@ BySlugNameOrTime = Annotated[
 
 
 class ListQuery(PageQuery):
-    """Which items of a list are wanted, in which order; filters narrow each other."""
+    """Search and order of a list; filters narrow each other."""
 
     search: Search = None
 
 
 class TenantListQuery(ListQuery):
-    """Which tenants are wanted."""
+    """Search and order of tenants."""
 
     sort: BySlugNameOrTime = None
 
 
 class KeyListQuery(ListQuery):
-    """Which keys are wanted; without `sort` they are in order of ids."""
+    """Search, filters and order of keys; without `sort` they are ordered by id."""
 
     scope: Annotated[Scope | Absent, Field(description="Only keys that may be used for this.")] = None
     state: Annotated[KeyState | Absent, Field(description="Only keys in this state.")] = None
@@ -61,14 +61,14 @@ class KeyListQuery(ListQuery):
 
 
 class SourceListQuery(ListQuery):
-    """Which sources are wanted."""
+    """Search, filters and order of sources."""
 
     expose: Annotated[Exposure | Absent, Field(description="Only sources whose operations are reached so.")] = None
     sort: ByNameOrTime = None
 
 
 class PrimitiveListQuery(ListQuery):
-    """Which primitives are wanted."""
+    """Search, filters and order of primitives."""
 
     origin: Annotated[Origin | Absent, Field(description="Only items that come from there.")] = None
     safety: Annotated[Safety | Absent, Field(description="Only items with this level in force.")] = None
@@ -76,46 +76,46 @@ class PrimitiveListQuery(ListQuery):
 
 
 class ToolListQuery(PrimitiveListQuery):
-    """Which tools are wanted."""
+    """Search, filters and order of tools."""
 
     source: Annotated[Text | Absent, Field(description="Only tools of the source of this name.")] = None
     sort: ByName = None
 
 
 class PromptListQuery(PrimitiveListQuery):
-    """Which prompts are wanted."""
+    """Search, filters and order of prompts."""
 
     sort: ByNameOrTime = None
 
 
 class UriListQuery(PrimitiveListQuery):
-    """Which items are wanted, or the one item of a URI."""
+    """Search, filters and order of items, or the one item of a URI."""
 
     uri: Annotated[Uri | Absent, Field(description="Only the item of this URI or URI template.")] = None
     sort: ByUriOrTime = None
 
 
 class ProfileListQuery(ListQuery):
-    """Which profiles are wanted."""
+    """Search and order of profiles."""
 
     sort: ByName = None
 
 
 class CredentialListQuery(ListQuery):
-    """Which credentials are wanted."""
+    """Search, filters and order of credentials."""
 
     place: Annotated[Place | Absent, Field(description="Only credentials that go there.")] = None
     sort: ByNameOrTime = None
 
 
 class WebhookListQuery(ListQuery):
-    """Which webhooks are wanted."""
+    """Search and order of webhooks."""
 
     sort: ByNameOrTime = None
 
 
 class WatchListQuery(ListQuery):
-    """Which watches are wanted, or the one watch of a resource."""
+    """Search, filters and order of watches, or the one watch of a resource."""
 
     uri: Annotated[Uri | Absent, Field(description="Only the watch of this resource.")] = None
     credential: Annotated[Text | Absent, Field(description="Only watches that send this credential.")] = None

@@ -107,7 +107,7 @@ def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Pr
 
 
 async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
-    """One line for a request, which stands beside it; of work of ours, all that it does outside."""
+    """One line for a request, which is printed beside it; for the gateway's own work, every request it makes."""
     if prepared.request is not None:
         return prepared.summary
     try:

@@ -23,7 +23,7 @@ _ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert:
-    """What a PUT does with the object that its path or query names; `read` and `replace` raise `NotFound`."""
+    """Operations of a PUT on the object that its path or query names; `read` and `replace` raise `NotFound`."""
 
     read: Callable[[], Awaitable[object]]
     replace: Callable[[], Awaitable[Answer]]
@@ -66,7 +66,7 @@ def check_new_name(noun: str, name: str, pattern: str) -> None:
 
 
 def is_id(name: str) -> bool:
-    """Whether a path names an object by its id."""
+    """True if a path names an object by its id."""
     return _ID.fullmatch(name) is not None
 
 

@@ -27,10 +27,10 @@ _NOUNS = {
 _Kept = TypeVar("_Kept")
 _Place = tuple[Family, str]
 Tenants = Collection[str] | None
-"""The slugs of the tenants that have a primitive; None stands for all."""
+"""The slugs of the tenants that have a primitive; None means all tenants."""
 
 Lookup = Callable[[CodePrimitive], Sequence[OwnedName]]
-"""The names of tenants that a primitive would hide behind; blocks, and raises Unavailable while nobody knows."""
+"""The names of tenants that would hide a primitive; blocks, and raises Unavailable while the database is away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Registration:
 class Registered:
     """The outcome of a registration: the slugs of the tenants that have a primitive of that name, which hides it.
 
-    Before the gateway serves nobody knows them; `Gateway.hidden` lists them once it does.
+    They are unknown before the gateway serves; `Gateway.hidden` lists them once it does.
     """
 
     hidden_for: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def _ambiguous(name: str, found: Sequence[CodePrimitive]) -> Conflict:
 
 
 def _overlap(some: Tenants, others: Tenants) -> bool:
-    """Whether a tenant is among both."""
+    """True if the two sets of tenants overlap."""
     return some is None or others is None or not set(some).isdisjoint(others)
 
 

@@ -14,7 +14,7 @@ from gateway.handlers.port import Question
 
 CONFIRM = "gateway/confirm"
 CONFIRMED = "gateway/confirmed"
-"""Where a call remembers that its confirmation is recorded: later rounds of it do not record it again."""
+"""Key of a call's state: its confirmation is recorded, and later rounds do not record it again."""
 
 _FORM: Mapping[str, Any] = {
     "type": "object",
@@ -42,7 +42,7 @@ REFUSALS: Mapping[Confirmation, str] = {
     ),
     Confirmation.CHANGED: "what the call would do has changed since the user was asked; call again",
 }
-"""What the caller is told of a call that was not confirmed."""
+"""Error messages for calls that were not confirmed."""
 
 
 class Bound(Protocol):
@@ -85,7 +85,7 @@ def decide(bound: Bound) -> None:
 
 
 async def ask_user(call: RunningCall, digest: str, preview: str) -> Confirmation:
-    """Ask the user whether exactly this may be done, and say how that ended.
+    """Ask the user to confirm the request, and return the outcome.
 
     Raises:
         InputRequired: the answer comes with a later request.

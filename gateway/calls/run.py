@@ -287,8 +287,8 @@ class Calls:
         """Let the user decide, and record what was decided before anything else is done.
 
         Raises:
-            PolicyDenied: the user said no, or cannot be asked.
-            CredentialMissing: the call could not be made, so nobody is asked.
+            PolicyDenied: the user declined, or cannot be asked.
+            CredentialMissing: the call cannot be made, so the user is not asked.
             InputRequired: the answer comes with a later request.
         """
         digest = prepared.digest.hex()

@@ -34,7 +34,7 @@ LARGEST_BYTES = 1024 * 1024
 """How many bytes that are no text a result has at most where the rest can be read elsewhere."""
 
 CRASHED = "the call failed inside the gateway"
-"""All that a client is told of an unexpected exception, beside the correlation id."""
+"""The message of every unexpected exception, beside the correlation id."""
 
 _INLINE = 1024 * 1024
 _MAX_TYPE = 256
@@ -142,7 +142,7 @@ def crash(correlation_id: str) -> bytes:
 
 
 def _untold(error: GatewayError) -> Sequence[Fault]:
-    """The faults, but for a single one of which the message says place and reason already."""
+    """The faults; none if there is one alone and the message already has its place and reason."""
     is_told = len(error.faults) == 1 and all(
         part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
     )

@@ -77,7 +77,7 @@ class Doctor:
             return None
 
     async def _judge_code(self) -> Finding:
-        """What code registered here that tenants do not see, because a name is their own."""
+        """Primitives of code that are hidden from tenants by a name of their own."""
         code = self._installation.code
         try:
             with anyio.fail_after(_PATIENCE_S):

@@ -35,7 +35,7 @@ async def find_hidden(store: Store, added: Sequence[CodePrimitive]) -> Sequence[
 
 
 async def record_hidden(catalog: Catalog, hidden: OwnedName) -> bool:
-    """Record in the tenant's trail that code hides behind its name; True unless the last change of the name says so.
+    """Record in the tenant's trail that its name hides code; False if the last change records it already.
 
     Every replica finds the same at every start, so an entry is written only after another change of that name.
 

@@ -19,7 +19,7 @@ _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
 """Free bytes below which embedded servers are short of room, and out of it."""
 _LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
-"""The same with configured servers, where the data folder holds at most two keys."""
+"""Bytes needed with configured servers, where the data folder holds at most two keys."""
 _SMALL_SKEW_S = 1.0
 _LARGE_SKEW_S = 5.0
 _SHORTEST_KEY = 32
@@ -44,7 +44,7 @@ class Installation:
     operator_key_is_ours: bool = False
     sealer: Sealer | None = field(default=None, repr=False)
     code: CodeCatalog | None = None
-    """What is registered in Python here."""
+    """Primitives registered in Python on this replica."""
 
 
 def judge_keys(installation: Installation) -> Iterable[Finding]:

@@ -82,7 +82,7 @@ async def page_primitives(
 ) -> Sequence[Listed]:
     """The tenant's primitives of a family that follow a place in an order, by default that of names.
 
-    Tools are ordered by name alone: imported ones do not say when they were made.
+    Tools are ordered by name alone: imported ones have no time of creation.
     """
     place = partial(_place, order=order)
     async with catalog.store.reading(tenant) as db:

@@ -279,12 +279,12 @@ class Snapshots:
 
     @property
     def has_new_code(self) -> bool:
-        """Whether what code registers has changed since the snapshots were made."""
+        """True if registrations of code have changed since the snapshots were made."""
         return self.generation != self._first_generation
 
     @property
     def generation(self) -> int:
-        """How often what code registers has changed."""
+        """Number of changes to the registrations of code."""
         return 0 if self._code is None else self._code.generation
 
 

@@ -71,7 +71,7 @@ def _find_broken(slug: str, own: Sequence[Primitive]) -> Sequence[str]:
 
 
 def _called(primitive: Primitive) -> str:
-    """Its family and name; a URI may say what only the tenant should know, so its id stands for that."""
+    """Its family and name; a URI may hold data of the tenant, so the id is shown instead."""
     is_named = primitive.family in {Family.TOOL, Family.PROMPT}
     return f"{primitive.family.replace('_', ' ')} {primitive.name if is_named else primitive.id}"
 

@@ -1,4 +1,4 @@
-"""What to do about an import that makes no tool, or a list of tools that costs a client much."""
+"""Advice on imports that make no tool, and on lists of tools that are expensive for clients."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ def explain_no_tools(report: JsonObject) -> str:
 
 
 def advise(report: JsonObject) -> str:
-    """What would make the import better; nothing where it is fine."""
+    """Options that would improve the import; empty if none would."""
     tokens = number_at(report, "estimated_tokens")
     if count_tools(report) and tokens >= _DEAR_TOKENS:
         said = f"dear: a client reads about {thousands(tokens)} tokens of tools before its first call; to list less:"

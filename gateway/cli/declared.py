@@ -12,24 +12,24 @@ from gateway.cli.fields import JsonObject, text_at
 
 
 def create_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Create what is declared, and say so."""
+    """Create the declared items, and print each."""
     path = desk.tenant_path(noun)
     _tell(desk, "created", send_all(declarations, lambda body: desk.admin.send("POST", path, body)))
 
 
 def replace_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Give what is declared to the items of the same name, and say so."""
+    """Replace the items of the same names, and print each."""
     _tell(desk, "updated", send_all(declarations, lambda body: _replace(desk, noun, body)))
 
 
 def set_all(desk: Desk, noun: str, declarations: Sequence[Declaration]) -> None:
-    """Create what is declared, or give it to the item of the same name where there is one, and say so."""
+    """Create the declared items or replace those of the same names, and print each."""
 
     _tell(desk, "set", send_all(declarations, lambda body: desk.admin.send("PUT", *_named(desk, noun, body))))
 
 
 def declared(file: str | None, fields: JsonObject) -> Sequence[Declaration]:
-    """What FILE declares, or the one item that the options describe.
+    """The items of FILE, or the one item that the options describe.
 
     Raises:
         Failure: both are given, or neither, or the options have no name.

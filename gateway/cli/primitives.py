@@ -170,7 +170,7 @@ def _name_in(noun: Noun, body: JsonObject) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a path with the name in it leads to it."""
+    """True if a path can contain the name."""
     return _PLAIN.issuperset(name) and bool(name.strip("."))
 
 

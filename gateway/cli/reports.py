@@ -14,7 +14,7 @@ _REASON_WIDTH = 90
 
 
 def count_tools(report: JsonObject) -> int:
-    """How many tools a client is listed."""
+    """Number of tools that clients are listed."""
     return number_at(report, "tools_listed")
 
 

@@ -14,7 +14,7 @@ _OPTIONAL: Final = {
     "structlog": ("rich", "better_exceptions"),  # tracebacks of a console, which the gateway writes plainly
     "redis.asyncio": ("opentelemetry.sdk.metrics",),  # metrics of the client, which stay off
 }
-"""What a library uses only where it is installed."""
+"""Optional dependencies of a library, which it imports wherever they are installed."""
 _PACKAGES: Final = ("mcp", "mcp.server", "sqlalchemy.ext.asyncio")
 """Their `__init__` imports the SDK's clients and framework with an HTTP client, and an ORM (decision 26)."""
 _BEGAN: Final = "__gateway_began__"

@@ -146,7 +146,7 @@ class Connections:
 
     @property
     def has_new_code(self) -> bool:
-        """Whether code was registered since this replica serves: what a client was told up to a revision is not all."""
+        """True if code was registered since this replica serves; a revision then does not cover every change."""
         return self._snapshots.has_new_code
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
@@ -155,7 +155,7 @@ class Connections:
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
-        room.code = max(room.code, self._snapshots.generation)  # registered before the room was there to hear of it
+        room.code = max(room.code, self._snapshots.generation)  # registered before the room existed
         self._bring_up(tenant, room)
 
     def renew(self, code: int) -> None:

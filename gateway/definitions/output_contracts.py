@@ -1,4 +1,4 @@
-"""What a declared handler will answer, held to the contract of its primitive as far as that is known without arguments.
+"""Checks a declared handler against the output contract of its primitive, as far as possible without arguments.
 
 Texts with places to fill are open: no fault is found in them, nor below them. All else is checked as an answer is
 checked when it is made, so what is refused here could never be read, called or got.
@@ -24,7 +24,7 @@ from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
 Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
 _INNER = ("content", "resource")
-"""Where a message has its block, and a block its resource."""
+"""Members that hold the block of a message, and the resource of a block."""
 
 _NO_STRUCTURE = "the definition's outputSchema promises structured content, and this answer never has any; {}"
 _BROKEN = "does not match the definition's outputSchema: {}"
@@ -149,7 +149,7 @@ def _closed(value: object, where: str, places: set[str]) -> object:
 
 
 def _found(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
-    """What the contract says of these blocks, with pointers below `where`, which stands for `index` of them."""
+    """Faults of these blocks, with pointers below `where`; `{index}` in it is replaced by each block's index."""
     try:
         _validate(definition, list(blocks))
     except DefinitionInvalid as wrong:
@@ -170,7 +170,7 @@ def _validate(definition: Definition, blocks: list[object]) -> None:
 
 
 def _broken_promises(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
-    """What the output schema says of structured content; nothing where looking takes too long."""
+    """Faults of structured content by the output schema; none if the check exceeds its budget."""
     found = () if promised is None else compile_output(orjson.dumps(promised.to_wire())).check(structured)
     if isinstance(found, Costly):
         return ()

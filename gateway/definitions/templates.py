@@ -130,7 +130,7 @@ class Tree:
 
 
 def is_open(text: str) -> bool:
-    """Whether the text may have places to fill."""
+    """True if the text may contain placeholders."""
     return "{{" in text or "{%" in text
 
 

@@ -165,7 +165,7 @@ class _Maker:
         self._literal = ""
 
     def _check_boundary(self, before: str, name: str, expression: Expression) -> None:
-        """Refuse a variable that does not begin where one can tell that the variable before it has ended."""
+        """Refuse a variable whose start does not mark the end of the variable before it."""
         self._refuse_greedy(expression, f"{{{name}}}/{{+{before}}}")
         separated = f"{{{before}}}/{_written('+' if expression.sign == '+' else '', [name])}"
         if not self._literal:

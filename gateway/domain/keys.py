@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
 
 class KeyState(StrEnum):
-    """Whether a key can be used."""
+    """State of a key."""
 
     ACTIVE = "active"
     EXPIRED = "expired"

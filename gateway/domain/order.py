@@ -34,7 +34,7 @@ def write_moment(moment: datetime | None) -> str:
 
 
 def follows(parts: tuple[str, ...], after: str | None, order: Order) -> bool:
-    """Whether an item of this place comes after another place in an order."""
+    """True if an item at this place follows another place in an order."""
     if after is None:
         return True
     return parts < split_place(after) if order.is_descending else parts > split_place(after)

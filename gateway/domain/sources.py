@@ -88,7 +88,7 @@ class ImportReport:
 
     @property
     def tools_listed(self) -> int:
-        """How many tools a client is listed for this source alone."""
+        """Number of tools that clients are listed for this source alone."""
         return sum(one.tool is not None for one in self.operations) if self.listed is None else self.listed
 
     @property

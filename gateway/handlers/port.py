@@ -176,7 +176,7 @@ class Handler(Protocol[Answer_co]):
         ...
 
     async def preview(self, prepared: Prepared) -> str:
-        """What a person reads before confirming: everything that will be done, without credentials.
+        """Preview for a confirmation: every request that will be made, without credentials.
 
         Raises:
             CredentialMissing: what it needs is not stored, so nothing would be sent.

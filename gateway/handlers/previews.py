@@ -1,6 +1,6 @@
 """Calls as a person reads them before confirming: the request as it will be sent, in full up to stated lengths.
 
-Values under names of credentials are replaced by `***`, and so are stored credentials wherever they stand. Characters
+Values under names of credentials are replaced by `***`, and so are stored credentials wherever they occur. Characters
 that are not printable are escaped, so no text of a caller can look like another line or reverse the reading direction.
 """
 
@@ -28,7 +28,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(?:(\s*+:\s*+)"(?:[^"\\]|\\.)*+(?:"|\Z))?', re.DOTALL)
-"""A text and, where it is a name, the text behind it: nothing is looked at twice, however the quotes stand."""
+"""A text and, where it is a name, the text behind it: no character is read twice, however the quotes are placed."""
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 _UNREMARKABLE = frozenset({"accept"})
 
@@ -60,7 +60,7 @@ def escape(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """The text up to a length; what is cut says so."""
+    """The text up to a length; a cut is marked with the size."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
 
 

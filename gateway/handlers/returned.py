@@ -13,7 +13,7 @@ from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
 
 _RESULT = frozenset(("content", "structuredContent", "isError", "_meta", "resultType"))
-_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # for how long it counts, the gateway says
+_CONTENTS = frozenset(("contents", "resultType", "ttlMs", "cacheScope"))  # the gateway sets for how long it is valid
 _MESSAGES = frozenset(("messages", "description", "resultType"))
 _TELLING = ("content", "isError", "is_error")
 _COMPLETE = "complete"
@@ -24,7 +24,7 @@ _DEEPEST = 8
 def read_result(returned: Mapping[str, object]) -> Result | None:
     """The result of a tool that a mapping is; None when it is any other JSON object.
 
-    A mapping that says that it is an error, and has content, is a result or nothing: it never becomes a success.
+    A mapping with `isError: true` and `content` is a result or is refused: it never becomes a success.
 
     Raises:
         HandlerFailed: it is meant as a result and has members that a result has not.
@@ -81,7 +81,7 @@ def refuse(returned: object) -> HandlerFailed:
 
 
 def _is_result(members: Mapping[str, object]) -> bool:
-    """Whether a mapping is a result: nothing but members of one, with blocks as content, or a failure with content.
+    """True if a mapping is a result: only members of one, with blocks as content, or a failure with content.
 
     `is_error` is how the SDK's objects are written out under their Python names.
     """

@@ -44,7 +44,7 @@ class Work(Protocol[_Answer_co]):
 
 
 class Acts(Protocol):
-    """What some work does outside, as far as that is known before it is done."""
+    """Requests that a unit of work will make, as far as they are known in advance."""
 
     def show(self, arguments: Mapping[str, object]) -> str:
         """All of it, in lines."""
@@ -56,7 +56,7 @@ class Acts(Protocol):
 
 
 class WorkHandler(Generic[_Answer]):
-    """A handler that does some work; `outline` adds to its preview what the arguments do not say."""
+    """A handler that does some work; `outline` adds to its preview the parts that are independent of the arguments."""
 
     def __init__(self, subject: Subject, work: Work[_Answer], *, outline: Acts | None = None) -> None:
         self._subject = subject

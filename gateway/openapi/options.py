@@ -1,4 +1,4 @@
-"""What an import is told besides the document; apart from the compiler, which a process that serves never runs."""
+"""Options of an import, apart from the compiler, which a process that serves never imports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from gateway.domain.sources import OperationRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """What an import is told besides the document.
+    """Options of an import, besides the document.
 
     `include` and `exclude` choose the operations. `base_url` replaces every server of the document; `document_url` is
     what relative ones are relative to; `known_names` maps identities of earlier versions to the tool names they keep.
@@ -23,8 +23,8 @@ class ImportOptions:
     known_names: Mapping[str, str] = field(default_factory=dict[str, str])
     taken: frozenset[str] = frozenset()
     output_schemas: bool = False
-    """Whether tools list what they answer; such an answer is held to it."""
+    """True if tools list an output schema; their results are validated against it."""
     outline: bool = False
-    """Whether the document is to be had through the query tools."""
+    """True if the query tools expose the document."""
     is_listed: bool = True
-    """Whether clients are shown its operations as tools."""
+    """True if its operations are listed as tools."""

@@ -1,4 +1,4 @@
-"""Content blocks as a revision of the protocol knows them: kinds that came later are told of in a text block."""
+"""Content blocks as a revision of the protocol knows them: later kinds are replaced by a text block that names them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

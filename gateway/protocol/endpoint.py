@@ -217,7 +217,7 @@ def _one_object(value: object) -> dict[str, Any] | None:
 
 
 async def _refuse_era(scope: Scope, send: Send, exchange: Exchange) -> None:
-    """Streams and sessions are the handshake era's; of a revision that nobody knows not even that can be said."""
+    """Streams and sessions are the handshake era's; for an unknown revision the era is unknown too."""
     version = header(scope, b"mcp-protocol-version") or ""
     if version in MODERN_PROTOCOL_VERSIONS:
         refused = invalid_request(f"{version} has no sessions; this URL takes POST", exchange.correlation_id)
@@ -227,7 +227,7 @@ async def _refuse_era(scope: Scope, send: Send, exchange: Exchange) -> None:
 
 
 def _has_envelope(message: dict[str, Any]) -> bool:
-    """Whether a body names its revision, as those of 2026-07-28 do."""
+    """True if a body names its revision, as those of 2026-07-28 do."""
     params = _one_object(message.get("params")) or {}
     return PROTOCOL_VERSION_META_KEY in (_one_object(params.get("_meta")) or {})
 

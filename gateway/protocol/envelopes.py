@@ -71,7 +71,7 @@ def mismatched(request: JSONRPCRequest, scope: Scope, exchange: Exchange) -> byt
 
 
 def unsupported(version: str, exchange: Exchange, message: Mapping[str, Any] = MappingProxyType({})) -> bytes:
-    """The refusal of a header with a revision that nobody knows; the message has no envelope that names another."""
+    """The refusal of a header with an unknown revision; the message has no envelope that names another."""
     shown = version[:_SHOWN]
     data = {"supported": _SERVED, "requested": shown}
     return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, exchange, message)

@@ -129,7 +129,7 @@ class Legacy:
         if record is None or not belongs(record, exchange) or record.transport != "sse":
             return None
         if record.holder and not await self._backing.lives.is_alive(record.holder):
-            await self._end(record)  # nothing could be answered any more: the client has to connect anew
+            await self._end(record)  # no answer could be delivered: the client has to reconnect
             return None
         return record
 

@@ -40,7 +40,7 @@ class Catalogs(Protocol):
 
     @property
     def has_new_code(self) -> bool:
-        """Whether code was registered since this replica serves, which no revision tells."""
+        """True if code was registered since this replica serves, which no revision covers."""
         ...
 
 

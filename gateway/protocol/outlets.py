@@ -158,7 +158,7 @@ class PostOutlet:
             self._to.end()
 
     def _abandon(self) -> None:
-        """The call has failed in a way that left no answer: whoever comes back is told that there is none."""
+        """The call failed without an answer: a client that resumes gets an empty stream."""
         self._answer = lost(self._posted.request)
         self._spawn(self._insist, self._answer)
 
@@ -217,7 +217,7 @@ class PostOutlet:
     async def _insist(self, text: bytes) -> None:
         """Write it down once Redis answers, for as long as its session may last without that.
 
-        After a minute only the end of the stream is: answers are large, and nobody may come back for them.
+        After a minute only the end of the stream is: answers are large, and the client may never resume.
         """
         for attempt in range(self._insist_s):
             if attempt == _RETRIES:

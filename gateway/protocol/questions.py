@@ -1,4 +1,4 @@
-"""What may be asked of a client, as both eras write it: methods, the capabilities they need, the form of answers.
+"""Questions to clients in both eras: methods, the capabilities they need, the form of answers.
 
 What a user filled in is checked against the schema of the question before the handler sees it.
 """
@@ -47,7 +47,7 @@ def request_of(question: Question) -> dict[str, Any]:
 
 
 def need(question: Question, can: Callable[[str], bool]) -> None:
-    """Refuse a question that this client said nothing of being able to answer, or whose answer could not be checked.
+    """Refuse a question without the client's declared capability, or whose answer could not be validated.
 
     Raises:
         CapabilityMissing: it did not declare what the question needs.

@@ -59,7 +59,7 @@ class Stream:
         await answer(self._send, 200, body, headers=headers)
 
     async def acknowledge(self, headers: Headers) -> None:
-        """Answer that there is nothing to be said (202)."""
+        """Respond 202 without a body."""
         await answer(self._send, 202, headers=headers)
 
     async def begin(self, headers: Headers) -> None:

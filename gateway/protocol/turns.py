@@ -60,7 +60,7 @@ class Turn:
         self._tether.call_off()
 
     async def run(self, work: Callable[[], Awaitable[bytes]], outlet: Outlet) -> bytes:
-        """The answer that the work makes, or that says why it was ended; none where the client has cancelled.
+        """The answer of the work, or the reason for its end; None if the client cancelled.
 
         When the replica itself stops waiting, the client is told so before that goes on.
         """

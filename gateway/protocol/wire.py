@@ -108,7 +108,7 @@ def is_json(scope: Scope) -> bool:
 
 
 def is_encoded(scope: Scope) -> bool:
-    """Whether the body is declared as compressed, or otherwise encoded."""
+    """True if Content-Encoding declares the body compressed or otherwise encoded."""
     fields = fields_of(scope)
     coding = fields.get(b"content-encoding", b"")
     return b"content-encoding" in fields.repeated or coding.strip().lower() not in {b"", b"identity"}

@@ -156,7 +156,7 @@ class Store:
                     await db.commit()
                 finally:
                     if db.sync_connection is not None:  # it was started
-                        await db.__aexit__(None, None, None)  # to its end, whoever is cancelled
+                        await db.__aexit__(None, None, None)  # runs to its end even if this task is cancelled
         except exc.TimeoutError:
             raise DatabaseUnavailable("All connections to PostgreSQL are in use.", retry_after_s=RETRY_S) from None
 

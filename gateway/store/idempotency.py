@@ -28,7 +28,7 @@ class IdempotencyRecord:
 
 
 async def insert(tenant: TenantId, db: Db, record: IdempotencyRecord) -> bool:
-    """Add a record unless there is one of this id; waits for whoever adds it now. Says whether it was added."""
+    """Add a record unless there is one of this id; waits for a concurrent insert. True if it was added."""
     row = {name: getattr(record, name) for name in IdempotencyRecord.__slots__}
     added = insert_into(records).values(tenant_id=tenant, **row).on_conflict_do_nothing().returning(records.c.id)
     return (await db.execute(added)).one_or_none() is not None

@@ -16,7 +16,7 @@ _OWNERS = select(*_FOUND.c).order_by(_FOUND.c.slug, _FOUND.c.kind, _FOUND.c.name
 async def find_owners(
     db: Db, places: Collection[tuple[Family, str]], slugs: Collection[str] | None
 ) -> Sequence[OwnedName]:
-    """Which of these names the tenants of these slugs have, None: all tenants; by slug, in an unscoped transaction."""
+    """Names that the tenants of these slugs have, ordered by slug; None: all tenants. Needs an unscoped transaction."""
     given = {
         "slugs": None if slugs is None else list(slugs),
         "kinds": [family.value for family, _ in places],

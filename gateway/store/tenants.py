@@ -110,7 +110,7 @@ async def _list(db: Db, slug: str | None, after: str | None, limit: int) -> list
 
 
 def _function(slug: str | None, after: str | None, limit: int | None) -> dict[str, ColumnElement[Any]]:
-    """What the function answers that lists tenants, by column; it has no collation of its own."""
+    """Columns of the function that lists tenants, which has no collation of its own."""
     typed = [column(each.name, each.type) for each in _COLUMNS]
     found = func.list_tenants(slug, after, limit).table_valued(*typed).c
     return {

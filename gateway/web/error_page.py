@@ -1,6 +1,6 @@
 """`/docs/errors`, where the `type` of every problem document leads: one row for each error code.
 
-The page says nothing of any tenant; it is served without a credential, on every listener.
+The page is the same for every tenant; it is served without a credential, on every listener.
 """
 
 import hashlib

@@ -169,7 +169,7 @@ _WAYS = (("nothing outside", "call"), ("nothing outside", "change"), ("redis", "
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What three replicas left, to be copied for each test."""
+    """The databases that three replicas left, to be copied for each test."""
 
     database: TestDatabase
     redis_url: str

@@ -75,7 +75,7 @@ def _case(name: str, series: Series, expected: set[str]) -> dict[str, Any]:
 
 
 def _judge(folder: Path, cases: Sequence[dict[str, Any]]) -> str:
-    """What Prometheus' tool has against the cases; nothing when each is as it says."""
+    """The complaints of promtool about the cases; empty if every case holds."""
     (folder / "alerts.yaml").write_text(RULES.read_text())
     document = {"rule_files": ["alerts.yaml"], "evaluation_interval": "15s", "tests": list(cases)}
     (folder / "test.yaml").write_text(yaml.safe_dump(document))

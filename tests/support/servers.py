@@ -55,7 +55,7 @@ class TestServers:
 
     @contextmanager
     def database(self, *, like: TestDatabase | None = None) -> Generator[TestDatabase]:
-        """A migrated database of its own, or a copy of one that nobody is connected to; dropped afterwards."""
+        """A migrated database of its own, or a copy of one without connections; dropped afterwards."""
         self._make_template()
         template = TEMPLATE if like is None else urlsplit(like.owner_url).path[1:]
         with self._created(f"test_{next(self._numbers)}", f"{template} strategy file_copy") as name:

@@ -27,7 +27,7 @@ class Stand:
     upstreams: tuple[RecordingUpstream, RecordingUpstream]
 
     async def clear(self) -> None:
-        """Remove every tenant and what the upstreams saw and were told."""
+        """Remove every tenant, and reset the upstreams."""
         for upstream in self.upstreams:
             upstream.reset()
         for tenant in await self._tenants():
@@ -60,7 +60,7 @@ async def running_stand(servers: TestServers) -> AsyncGenerator[Stand]:
 
 @pytest.fixture(scope="module")
 async def common_stand(servers: TestServers) -> AsyncGenerator[Stand]:
-    """That of the module."""
+    """The stand that the tests of a module share."""
     async with running_stand(servers) as stand:
         yield stand
 

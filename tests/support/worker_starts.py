@@ -1,4 +1,4 @@
-"""How gateways under test start their workers: by forking them from a template instead of importing for each."""
+"""Starts workers of gateways under test by forking them from a template, instead of importing for each."""
 
 import functools
 import os

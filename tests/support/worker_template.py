@@ -37,7 +37,7 @@ def main(path: str) -> None:
 
 
 def _supervise(launcher: socket.socket) -> int:
-    """Fork the worker, tell how it ended, and kill it when the launcher is killed."""
+    """Fork the worker, report its exit status, and kill it when the launcher is killed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     name, streams, _, _ = socket.recv_fds(launcher, _LONGEST_NAME, _STREAMS)
     worker = os.fork()

@@ -64,7 +64,7 @@ async def test_a_key_belongs_to_one_request(acme: RunningGateway) -> None:
 
 
 async def test_a_new_keys_text_is_repeated_for_its_author_alone(acme: RunningGateway) -> None:
-    """Ours: whoever guesses an Idempotency-Key and the body is given another principal's secret by neither (TEN-4)."""
+    """Ours: an Idempotency-Key and a body that are guessed do not reveal another principal's secret (TEN-4)."""
     first = await _post(acme.admin)
     await acme.create_tenant("globex")
     mine = await acme.create_key("acme", "admin", "mcp", subject="ops")

@@ -59,7 +59,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 @contextmanager
 def serving(*arguments: str, folder: Path, module: str = "gateway") -> Generator[IO[str]]:
-    """What a command prints that serves until it is told to stop, which must go well."""
+    """The output of a command that serves until SIGTERM, which must end with code 0."""
     with tempfile.TemporaryDirectory(prefix="gwc-") as scratch:
         errors = Path(scratch) / "err"
         child = Forked(arguments, environment(), module=module, folder=folder, errors=errors)

@@ -65,7 +65,7 @@ def test_try_serves_a_document_with_a_ready_line_for_each_client(tmp_path: Path)
 
 
 def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
-    """Ours: `--json` is for programs: nothing else stands on standard output. `--expose` is that of an import, and
+    """Ours: `--json` is for programs: standard output holds nothing else. `--expose` is that of an import, and
     the tools that are counted are those that are listed (CLI-1, OAS-5).
     """
     with serving("try", str(_DOCUMENT), "--expose", "both", "--json", folder=tmp_path) as lines:

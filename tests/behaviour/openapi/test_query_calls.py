@@ -110,7 +110,7 @@ async def test_who_cannot_ask_its_user_is_refused(desk: Desk) -> None:
 
 
 async def test_nobody_is_asked_about_an_operation_without_its_credential(desk: Desk) -> None:
-    """Ours: what could not be sent is refused before the user is asked, and says what is missing (SAF-2)."""
+    """Ours: a request that cannot be sent is refused before the user is asked; the error names the gap (SAF-2)."""
     await expose(desk, "both")
     await desk.gateway.admin.patch(f"/tenants/{SLUG}/sources/books", json={"credentials": {}})
     await put_policy(desk, dangerous="confirm")
@@ -118,7 +118,7 @@ async def test_nobody_is_asked_about_an_operation_without_its_credential(desk: D
         ("removeBook", {"bookId": "1"}),
         ("call_endpoint", {"operation": "removeBook", "arguments": {"bookId": "1"}}),
     ):
-        refused = await desk.call(name, arguments)  # a client that could not be asked is told otherwise
+        refused = await desk.call(name, arguments)  # a client that cannot be asked gets another error
         assert refused["_meta"]["gateway/error"]["code"] == "upstream.credential_missing"
     assert not desk.seen()
 

@@ -1,4 +1,4 @@
-"""Names that code and tenants both want, and what open clients hear of code that is registered while they are there."""
+"""Names that both code and tenants use, and notifications to open clients about code registered while serving."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -44,7 +44,7 @@ async def _call(running: RunningGateway, slug: str, key: str, name: str) -> str:
 
 
 async def _hidden_in_trail(running: RunningGateway, slug: str, *, at_least: int) -> list[tuple[str, Any]]:
-    """What the trail of a tenant says is hidden, once it says so much."""
+    """The `code.hide` entries of a tenant's trail, once there are that many."""
     with anyio.fail_after(30):
         while True:
             entries = (await running.admin.get(f"/tenants/{slug}/audit", params={"limit": 100})).json()["items"]

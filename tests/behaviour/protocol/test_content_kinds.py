@@ -27,7 +27,7 @@ SAID_LINK = {"type": "text", "text": "The first: note://1\nA note."}
 
 @pytest.fixture(scope="module")
 async def acme(common_acme: Acme) -> Acme:
-    """A tenant with a tool, a tool that tells progress, and a prompt that answer with every kind."""
+    """A tenant with a tool, a tool that reports progress, and a prompt, each of which returns every kind."""
     blocks = [*PLAIN, AUDIO, LINK]
     steps = [{"progress": {"progress": 1}}, {"return": {"content": blocks}}]
     messages = [{"role": "user", "content": block} for block in blocks]
@@ -52,7 +52,7 @@ async def _ask(acme: Acme, revision: str, method: str, name: str) -> list[dict[s
     ("method", "name"), [("tools/call", "every"), ("tools/call", "told"), ("prompts/get", "every")]
 )
 async def test_a_revision_is_sent_the_kinds_that_it_knows(acme: Acme, revision: str, method: str, name: str) -> None:
-    """MCP: audio came with 2025-03-26, links with 2025-06-18; others are told of in text (SRV-1, CAL-1)."""
+    """MCP: audio came with 2025-03-26, links with 2025-06-18; earlier clients get text (SRV-1, CAL-1)."""
     audio = SAID_AUDIO if revision == "2024-11-05" else AUDIO
     link = SAID_LINK if revision < "2025-06-18" else LINK
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request's headers is named: in the status, in the body, and with what to do next."""
+"""Refusals of wrong headers: status, body, and the remedy they name."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ async def _ask(session: Session, *more: tuple[str, str], verb: str = "POST", bod
 
 @pytest.mark.parametrize("version", ["2099-01-01", "banana", "2025-11-25, 2025-06-18", "x" * 500])
 async def test_an_unknown_revision_is_named_in_a_session(session: Session, version: str) -> None:
-    """MCP: an unsupported version header is 400, and the error says which are supported (SRV-1, CAL-5)."""
+    """MCP: an unsupported version header is 400, and the error lists the supported ones (SRV-1, CAL-5)."""
     answer = await _ask(session, (VERSION, version))
 
     error = answer.json()["error"]
@@ -77,7 +77,7 @@ async def test_a_body_that_says_that_it_is_not_compressed_is_taken(session: Sess
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE", "PUT", "OPTIONS"])
 async def test_a_method_that_a_revision_has_not_is_refused_in_words(session: Session, verb: str) -> None:
-    """RFC 9110: 405 says what is allowed, also in its body (SRV-1)."""
+    """RFC 9110: 405 lists the allowed methods, also in its body (SRV-1)."""
     answer = await _ask(session, (VERSION, MODERN), verb=verb)
 
     assert answer.status_code == 405
@@ -85,7 +85,7 @@ async def test_a_method_that_a_revision_has_not_is_refused_in_words(session: Ses
 
 
 async def test_a_stream_that_the_client_does_not_take_is_refused_in_words(acme: Acme) -> None:
-    """RFC 9110: 406 says what has to be taken, in its body (SRV-1)."""
+    """RFC 9110: 406 names the types to accept, in its body (SRV-1)."""
     params = {"_meta": META, "notifications": {"toolsListChanged": True}}
     answer = await acme.gateway.rpc("acme", acme.key, "subscriptions/listen", params, accept="application/json")
 
@@ -114,7 +114,7 @@ async def test_an_empty_cursor_means_the_first_page(acme: Acme, session: Session
 )
 @pytest.mark.parametrize("path", ["/t/acme/mcp", "/t/nobody/sse", "/admin/v1/tenants", "/metrics"])
 async def test_every_401_says_how_to_give_a_key(acme: Acme, path: str, credential: str | None, challenge: str) -> None:
-    """RFC 6750 §3: a wrong key is an error of the token, none at all is not; ours: both say what to send (TEN-2)."""
+    """RFC 6750 §3: a wrong key is an error of the token, none is not; ours: both name the header to send (TEN-2)."""
     headers = {} if credential is None else {"authorization": credential}
     answer = await acme.gateway.http.get(path, headers=headers)
 

@@ -49,7 +49,7 @@ def _serving(data_dir: Path, port: int, **variables: str) -> Generator[Forked]:
 
 @contextmanager
 def _started(data_dir: Path, port: int, **variables: str) -> Generator[subprocess.Popen[bytes]]:
-    """The same from the entry point on, as an operator starts it."""
+    """`gateway serve` from its entry point, as an operator starts it."""
     arguments = ["-m", "gateway", "serve", "--port", str(port), "--data-dir", str(data_dir)]
     environment = _environment(GATEWAY_OPERATOR_KEY=OPERATOR_KEY, **variables)
     with subprocess.Popen([sys.executable, *arguments], env=environment) as child:

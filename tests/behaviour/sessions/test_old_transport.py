@@ -135,7 +135,7 @@ async def test_a_cancelled_request_is_not_answered_on_the_old_transport(talk: Ta
 
 
 async def test_messages_are_refused_once_the_replica_with_the_stream_is_gone(own_talk: Talk) -> None:
-    """Ours: 404 has the client connect anew, where 202 would leave it waiting (SRV-3)."""
+    """Ours: 404 makes the client reconnect, where 202 would leave it waiting (SRV-3)."""
     a, b = own_talk.replicas.all
     async with _old(own_talk, a) as old:
         await old.initialize(b)

@@ -12,7 +12,7 @@ from tests.support.gateway import ACCEPT
 from tests.support.replicas import commanding, until
 
 PING_S = IDLE_S / 3
-"""After so long without a message a stream says a ping."""
+"""Seconds without a message after which a stream sends a ping."""
 
 PATIENCE_S = 60.0
 
@@ -35,7 +35,7 @@ async def _ping(talk: Talk, events: Events) -> Event:
 
 
 def _fields(talk: Talk, session: str, prefix: bytes) -> set[bytes]:
-    """What Redis keeps of a session's questions: `q:` and the name of each, `a:` and the name of each answered one."""
+    """Redis fields of a session's questions: `q:` and the name of each, `a:` and the name of each answered one."""
     states = talk.stored(f"*:s:{session}:state")
     with commanding(talk.redis_url) as command:
         names = [name for state in states for name in cast(list[bytes], command("HKEYS", state))]

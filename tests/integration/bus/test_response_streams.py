@@ -45,7 +45,7 @@ class _Client:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the response has its proper end."""
+        """True if the response has its proper end."""
         return self.taken[-1].get("more_body") is False
 
 
@@ -127,7 +127,7 @@ class _Away(Logs):
 async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
     two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: an answer is held for a minute while Redis is away; then a replay is told that it is gone (SRV-4)."""
+    """Ours: an answer is held for a minute while Redis is away; then a replay ends without it (SRV-4)."""
     monkeypatch.setattr(outlets, "_RETRIES", 2)
     monkeypatch.setattr(outlets, "_RETRY_S", 0.01)
     client = _Client()
@@ -149,7 +149,7 @@ async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
 
 
 async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere(two: Two, raw: Any) -> None:
-    """Ours: its own stream ends, and a replay at another replica is told that there is no answer (SRV-2, CAL-4)."""
+    """Ours: its own stream ends, and a replay at another replica ends without an answer (SRV-2, CAL-4)."""
     client = _Client()
     client.gate.set()
     outlet = _outlet(two, client)

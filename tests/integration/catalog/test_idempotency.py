@@ -109,7 +109,7 @@ async def test_records_are_bounded_and_the_operator_has_room_of_its_own(
 async def test_an_answer_too_large_to_keep_is_not_done_twice(
     changes: Changes, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours: the repeated request is told where to read (ISO-3)."""
+    """Ours: the refusal of the repeated request names the place to read (ISO-3)."""
     monkeypatch.setattr(idempotency, limit, 10)
     request = await _done(changes)
 

@@ -379,7 +379,7 @@ async def test_a_list_holds_every_origin_once_in_order_in_any_parts(changes: Cha
 
 
 async def test_what_hides_code_does_so_in_any_order_and_parts(changes: Changes) -> None:
-    """Ours: a resource of code that the tenant's own hides is in no part, wherever the own one stands (RES-3)."""
+    """Ours: a resource of code that the tenant's own hides is in no part, wherever that one is sorted (RES-3)."""
     for name in ("c", "a", "b"):
         await _create(changes, text_resource(f"docs://{name}"), Family.RESOURCE)
     code = _Code("docs://b", "docs://x", "docs://c", family=Family.RESOURCE)

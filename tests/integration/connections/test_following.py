@@ -109,7 +109,7 @@ class Doors:
 
 @dataclass(slots=True)
 class Code:
-    """Code that registers nothing, and may say that it has changed."""
+    """Code without primitives whose generation can change."""
 
     generation: int = 0
 

@@ -70,7 +70,7 @@ SPARED = frozenset(
     }
 )
 OF_WORKERS = frozenset({"gateway.openapi.compile", "gateway.openapi.archive", "gateway.openapi.worker", "tarfile"})
-"""What only the processes that read documents run."""
+"""Modules of the processes that read documents."""
 
 
 def test_serving_imports_what_it_needs() -> None:

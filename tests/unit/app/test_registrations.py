@@ -291,7 +291,7 @@ def _owned(slug: str) -> OwnedName:
 def test_names_of_tenants_are_looked_up_while_the_gateway_serves(
     tenants: list[str] | None, owners: list[str], is_refused: bool
 ) -> None:
-    """Ours: the caller learns where what it registers is hidden; where nobody would see it, it is refused (PRG-4)."""
+    """Ours: the result names the tenants that hide a registration; one that all would hide is refused (PRG-4)."""
     registrations = Registrations()
     leave = registrations.consult(lambda _: [_owned(slug) for slug in owners])
 

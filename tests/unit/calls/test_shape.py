@@ -142,7 +142,7 @@ def test_a_failure_names_each_path_and_its_reason() -> None:
 
 
 def test_a_failure_says_each_sentence_once() -> None:
-    """Ours: what the message says of a single place is not said again below it (CAL-2)."""
+    """Ours: a fault that the message already has is not repeated below it (CAL-2)."""
     fault = Fault(pointer="/id", reason="it is required")
     said = ArgumentsInvalid("The argument /id cannot be sent: it is required.", faults=[fault])
     several = ArgumentsInvalid("/id: it is required (and 1 more)", faults=[fault, Fault(pointer="/n", reason="odd")])

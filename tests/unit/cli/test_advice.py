@@ -1,4 +1,4 @@
-"""What a person is told about a document that makes no tool, or makes dear ones."""
+"""Advice on documents that make no tool, or expensive ones."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def _report(operations: Sequence[tuple[str, str, str | None, str]], *, tokens: i
     ],
 )
 def test_no_tool_at_all_is_explained(operations: list[tuple[str, str, str | None, str]], said: str) -> None:
-    """Ours: a document that yields nothing says which option to give (OAS-3)."""
+    """Ours: the error for a document without tools names the option to give (OAS-3)."""
     assert said in explain_no_tools(_report(operations))
 
 

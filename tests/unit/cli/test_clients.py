@@ -101,7 +101,7 @@ def test_required_arguments_have_values_of_the_document() -> None:
 
 
 def test_no_call_is_offered_where_none_is_safe_and_clear() -> None:
-    """Ours: what changes something, and what needs an object that nobody knows, is not offered (SAF-1)."""
+    """Ours: a tool that changes data or needs an unknown object is not offered (SAF-1)."""
     bare: JsonObject = {"name": "bare"}
     tools = [_tool("put", {}, reads=False), _tool("get", {"filter": {"$ref": "#/$defs/F"}}), bare]
 

@@ -103,7 +103,7 @@ def test_no_sentence_of_a_list_of_commands_is_cut() -> None:
 @pytest.mark.parametrize("group", ["profile", "credential"])
 @pytest.mark.parametrize("verb", ["create", "update", "set"])
 def test_help_has_an_example_whose_options_exist(group: str, verb: str) -> None:
-    """Ours: an example of help can be typed as it stands."""
+    """Ours: an example of help can be typed unchanged."""
     command = _GROUPS[group].commands[verb]
     example = (command.help or "").partition("Example:")[2]
     words = [word for word in example.split() if word.startswith("--")]

@@ -58,7 +58,7 @@ def test_the_uri_templates_of_the_page_match_as_it_says() -> None:
 
 
 def test_the_uri_templates_of_the_page_are_refused_with_what_it_names() -> None:
-    """Ours: the refusal says what the table says (RES-2)."""
+    """Ours: the refusal names the remedy of the table (RES-2)."""
     rows = _rows(3)
 
     assert len(rows) == 14

@@ -135,7 +135,7 @@ def test_an_ambiguous_form_is_refused_with_the_reason(template: str, reason: str
     ],
 )
 def test_a_refusal_names_the_form_that_works(template: str, use: str, taken: str) -> None:
-    """Ours: whoever wrote it is told what to write, and that is taken (RES-2)."""
+    """Ours: the refusal names a form that is accepted (RES-2)."""
     with pytest.raises(ResourceValidationError) as refused:
         UriTemplate.parse(template)
 

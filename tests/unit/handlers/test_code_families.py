@@ -64,7 +64,7 @@ async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house:
 async def test_a_mapping_in_the_protocols_form_is_contents(
     house: Household, returned: dict[str, Any], uri: str
 ) -> None:
-    """Ours: a list of contents, or one; the URI and type are the resource's where they are not said (RES-1)."""
+    """Ours: a list of contents, or one; the URI and type default to the resource's (RES-1)."""
     house.has_code(Family.RESOURCE, "note://1", lambda context: returned, mimeType="text/plain")
 
     assert (await house.read("note://1")).contents == ({"uri": uri, "mimeType": "text/plain", "text": "hi"},)

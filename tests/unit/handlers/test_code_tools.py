@@ -115,7 +115,7 @@ _NO: dict[str, Any] = {"type": "text", "text": "no"}
 async def test_a_mapping_in_the_protocols_form_is_the_result_that_it_says(
     house: Household, returned: object, result: dict[str, Any]
 ) -> None:
-    """Ours: what a function says is an error never becomes a success (CAL-1)."""
+    """Ours: a mapping with `isError: true` never becomes a success (CAL-1)."""
     assert await _answer(house, returned) == result
 
 

@@ -1,4 +1,4 @@
-"""A failing test fails the run; the second look says whether it fails alone as well."""
+"""A failing test fails the run; the second run shows if it fails alone as well."""
 
 import os
 import shutil

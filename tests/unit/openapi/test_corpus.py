@@ -53,7 +53,7 @@ class Compiled:
 
     @property
     def report(self) -> ImportReport:
-        """What became of each operation."""
+        """The report of the import."""
         return self.compilation.report
 
     @property

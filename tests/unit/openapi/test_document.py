@@ -134,7 +134,7 @@ def test_nothing_is_no_document(raw: bytes) -> None:
     ],
 )
 def test_a_page_is_told_from_a_document(raw: bytes) -> None:
-    """OAS-1: a page in the place of the document says so, and what to look for."""
+    """OAS-1: the refusal of an HTML page names it as one, and what to look for."""
     error = refusal(raw)
 
     assert "HTML or XML page" in str(error)
