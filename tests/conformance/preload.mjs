@@ -1,5 +1,6 @@
 // Lets a suite that knows no credentials talk to a gateway that wants one: every request to EXAM_ORIGIN gets
-// EXAM_AUTHORIZATION unless it has an Authorization of its own. Loaded with `node --import`; the suite stays as it is.
+// EXAM_AUTHORIZATION unless it has an Authorization of its own. Its time limits are four times as long, so that a busy
+// machine changes no outcome. Loaded with `node --import`; the suite stays as it is.
 import http from 'node:http';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -53,3 +54,7 @@ http.request = function request(...given) {
   return plainRequest.apply(http, given);
 };
 syncBuiltinESMExports();
+
+// 4. time limits: timers of a second and more; shorter ones are pauses of the suite
+const plainTimeout = globalThis.setTimeout;
+globalThis.setTimeout = (callback, ms, ...given) => plainTimeout(callback, ms >= 1000 ? 4 * ms : ms, ...given);

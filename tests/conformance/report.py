@@ -17,7 +17,8 @@ Caddy.
 {table}
 
 - Suites: `@modelcontextprotocol/conformance` {old} and {new}, unmodified;
-  [preload.mjs](../tests/conformance/preload.mjs) adds the credential to their requests. SDK behind the gateway: `mcp`
+  [preload.mjs](../tests/conformance/preload.mjs) adds the credential to their requests and multiplies their time
+  limits by four. SDK behind the gateway: `mcp`
   {sdk}.
 - The fixtures are primitives of a tenant, registered through the admin API:
   [fixtures.yaml](../tests/conformance/fixtures.yaml). Two that only code can be are registered by settings:

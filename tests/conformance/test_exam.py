@@ -26,13 +26,10 @@ def packages() -> None:
 
 
 async def _sit(runs: Sequence[Run], hall: Hall, folder: Path) -> list[str]:
-    """What the runs fall short of. The suites' own clocks are short, so a run that does is made a second time."""
+    """What the runs fall short of."""
     shortcomings: list[str] = []
     for run in runs:
         outcome = await take(run, hall, folder / run.name)
-        if outcome.shortcomings:
-            print("again:", run.name, *outcome.shortcomings, sep="\n")
-            outcome = await take(run, hall, folder / f"{run.name} again")
         shortcomings += [f"{run.name}: {said}" for said in outcome.shortcomings]
     return shortcomings
 
