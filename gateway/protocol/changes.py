@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
+from gateway.connections.roster import Listener
 from gateway.domain.primitives import Family
 from gateway.registry.registry import Registry
 
@@ -11,6 +12,23 @@ DEBOUNCE_S: Final = 0.25
 
 LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
 """The lists of which notices are given; a resource template is told of as a resource."""
+
+
+class Catalogs(Protocol):
+    """Subscriptions to the catalog of one tenant, for a client that is shown a registry."""
+
+    def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
+        """Notify the listener of newer registries; returns the function that ends the subscription."""
+        ...
+
+    def is_current(self, shown: Registry) -> bool:
+        """True if no newer revision is known than the one that is shown."""
+        ...
+
+    @property
+    def has_new_code(self) -> bool:
+        """True if code was registered since this replica serves, which no revision covers."""
+        ...
 
 
 class Changes:

@@ -1,5 +1,6 @@
 """The request being served, for the SDK's callbacks that are handed nothing but a name or parameters."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import msgspec
@@ -8,6 +9,9 @@ from gateway.domain.principals import Principal
 from gateway.handlers.port import Peer
 from gateway.handlers.silent import SILENT
 from gateway.registry.registry import Registry
+
+Spawn = Callable[..., object]
+"""Runs a function as a background task, until it ends or the replica does."""
 
 
 class Finished(msgspec.Struct):

@@ -26,8 +26,7 @@ from gateway.domain.sessions import SessionRecord
 from gateway.protocol.current import CURRENT, Exchange, Finished
 from gateway.protocol.errors import internal_error
 from gateway.protocol.identity import NAME, VERSION
-from gateway.protocol.plain import STRUCTURED
-from gateway.protocol.plain_results import Reply, answered, called, failed
+from gateway.protocol.plain_results import STRUCTURED, Reply, answered, called, failed
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Final, Self
 import structlog
 from starlette.types import Receive
 
-from gateway.protocol.outlets import Spawn
+from gateway.protocol.current import Spawn
 from gateway.protocol.tether import Tether
 
 log = structlog.get_logger(__name__)

@@ -19,8 +19,7 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import Unavailable
 from gateway.protocol.capabilities import has_resources
-from gateway.protocol.changes import LISTS, Changes
-from gateway.protocol.listening import Catalogs
+from gateway.protocol.changes import LISTS, Catalogs, Changes
 from gateway.registry.registry import Registry
 
 MAX_AGE_S: Final = 3600.0

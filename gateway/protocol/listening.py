@@ -1,47 +1,28 @@
 """The streams that a client of a session opens by itself: the one of no request, and any that it comes back to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 from starlette.types import Receive, Send
 
 from gateway.bus.backing import Backing
 from gateway.bus.session_keys import STANDALONE
-from gateway.connections.roster import Listener
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import LimitExceeded, NotFound
 from gateway.protocol import sse
+from gateway.protocol.changes import Catalogs
 from gateway.protocol.current import Exchange
 from gateway.protocol.sse import Place
 from gateway.protocol.streams import Stream, Streams
 from gateway.protocol.tails import RequestTail, StandaloneTail
 from gateway.protocol.wire import Headers, answer
-from gateway.registry.registry import Registry
 
 FIRST_PRIMED: Final = "2025-11-25"
 """The first revision with events that have no content."""
 
 _ATTEMPTS = 10
 _PAUSE_S = 0.1
-
-
-class Catalogs(Protocol):
-    """How what a client is shown follows its tenant's catalog."""
-
-    def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
-        """Follow the catalog behind a registry; the answer ends that."""
-        ...
-
-    def is_current(self, shown: Registry) -> bool:
-        """Whether nothing newer has been heard of than what is shown."""
-        ...
-
-    @property
-    def has_new_code(self) -> bool:
-        """True if code was registered since this replica serves, which no revision covers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from gateway.protocol.current import Exchange
+from gateway.protocol.current import Exchange, Spawn
 from gateway.protocol.envelopes import misjudged, mismatched, read_request
 from gateway.protocol.kernel import Kernel
 from gateway.protocol.leash import Leash
 from gateway.protocol.listen_streams import METHOD, ListenStreams
-from gateway.protocol.outlets import Spawn
 from gateway.protocol.plain import MODERN, Plain
 from gateway.protocol.plain_results import Reply
 from gateway.protocol.talking import may_talk

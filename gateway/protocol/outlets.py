@@ -33,9 +33,6 @@ MAX_SAID_BYTES = 16 * 1024 * 1024
 _RETRIES = 60
 _RETRY_S = 1.0
 
-Spawn = Callable[..., object]
-"""Runs something beside the request, until it ends or the replica does."""
-
 
 class Outlet(Protocol):
     """What a call can say to its client."""

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.protocol.outlets import Spawn
+from gateway.protocol.current import Spawn
 
 CLAIM_S: Final = 0.1
 """After this long a request's id is kept from requests at other replicas."""

@@ -10,9 +10,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.handlers.port import InputRequired, Peer
 from gateway.handlers.silent import SILENT
-from gateway.protocol.current import CURRENT
+from gateway.protocol.current import CURRENT, Spawn
 from gateway.protocol.rounds import RoundsPeer, input_required, open_rounds
-from gateway.protocol.telling import Spawn
 
 Asking = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
 """Parameters of the requests that a client may be asked something during."""

@@ -26,15 +26,13 @@ from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.current import Exchange
 from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.lists import LISTS, is_declared, render_list
-from gateway.protocol.plain_results import Reply, called, failed, listed
+from gateway.protocol.plain_results import STRUCTURED, Reply, called, failed, listed
 from gateway.web.fields import fields_of
 
 log = structlog.get_logger(__name__)
 
 MODERN = "2026-07-28"
 _MODERN = MODERN.encode()
-STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
-"""The handshake revisions whose results look like ours; calls of older ones go the long way."""
 
 _CALL = "tools/call"
 _REQUEST = frozenset({"jsonrpc", "id", "method", "params"})

@@ -10,6 +10,9 @@ from pydantic_core import to_json
 
 from gateway.protocol.identity import NAME, VERSION
 
+STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
+"""Handshake revisions whose results have structured content; the SDK shapes the results of older ones."""
+
 _encode = msgspec.json.encode
 _SERVER = b'"' + SERVER_INFO_META_KEY.encode() + b'":' + _encode({"name": NAME, "version": VERSION})
 _COMPLETE = b',"resultType":"complete"'

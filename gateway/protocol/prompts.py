@@ -10,10 +10,9 @@ from gateway.domain.primitives import Family
 from gateway.handlers.port import InputRequired
 from gateway.protocol.capabilities import demand
 from gateway.protocol.content_kinds import known_messages
-from gateway.protocol.current import CURRENT
+from gateway.protocol.current import CURRENT, Spawn
 from gateway.protocol.errors import unknown
 from gateway.protocol.peer import input_required_result, speaking
-from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
 

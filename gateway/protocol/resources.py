@@ -12,11 +12,10 @@ from gateway.calls.run import Calls
 from gateway.errors import NotFound
 from gateway.handlers.port import InputRequired
 from gateway.protocol.capabilities import demand, has_resources
-from gateway.protocol.current import CURRENT
+from gateway.protocol.current import CURRENT, Spawn
 from gateway.protocol.errors import unknown
 from gateway.protocol.leftovers import bind_leftover, is_leftover
 from gateway.protocol.peer import input_required_result, speaking
-from gateway.protocol.telling import Spawn
 
 RESOURCE_NOT_FOUND = -32002
 """What the handshake era says of an unknown URI; 2026-07-28 says that the parameters are invalid."""

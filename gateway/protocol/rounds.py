@@ -19,8 +19,9 @@ from pydantic import BaseModel
 
 from gateway.errors import ClientSilent, HandlerFailed
 from gateway.handlers.port import InputRequired, LogLevel, Question, QuestionKind
+from gateway.protocol.current import Spawn
 from gateway.protocol.questions import check_answer, declares, is_answer, need, request_of, wanted_levels
-from gateway.protocol.telling import Spawn, Telling
+from gateway.protocol.telling import Telling
 
 MAX_STATE_BYTES = 64 * 1024
 _OURS = "/"

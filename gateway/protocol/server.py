@@ -24,14 +24,13 @@ from gateway.calls.run import Calls
 from gateway.errors import GatewayError
 from gateway.protocol.capabilities import capabilities_of
 from gateway.protocol.completion import Completion
-from gateway.protocol.current import CURRENT
+from gateway.protocol.current import CURRENT, Spawn
 from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
 from gateway.protocol.identity import NAME, VERSION
 from gateway.protocol.listen_streams import ListenStreams
 from gateway.protocol.lists import LIST_TTL_MS, LISTS, answer_list
 from gateway.protocol.prompts import Prompts
 from gateway.protocol.resources import Resources
-from gateway.protocol.telling import Spawn
 from gateway.protocol.tools import Tools
 
 log = structlog.get_logger(__name__)

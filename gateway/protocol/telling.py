@@ -13,6 +13,7 @@ from typing import Final
 import anyio
 
 from gateway.handlers.port import LogLevel
+from gateway.protocol.current import Spawn
 from gateway.protocol.questions import LEVELS
 
 MOST_PER_S: Final = 50
@@ -20,7 +21,6 @@ MOST_PER_S: Final = 50
 
 _CATCH_UP_S: Final = 0.1
 
-Spawn = Callable[..., object]
 Tell = Callable[[], Awaitable[None]]
 """Sends one message."""
 

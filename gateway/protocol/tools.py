@@ -11,10 +11,9 @@ from gateway.calls.run import Calls
 from gateway.errors import CapabilityMissing
 from gateway.handlers.port import InputRequired
 from gateway.protocol.content_kinds import known_blocks
-from gateway.protocol.current import CURRENT
+from gateway.protocol.current import CURRENT, Spawn
 from gateway.protocol.errors import unknown
 from gateway.protocol.peer import input_required_result, speaking
-from gateway.protocol.telling import Spawn
 
 _SHOWN = 128
 _FINISHED: Final[dict[str, Any]] = {

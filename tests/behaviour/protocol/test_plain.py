@@ -14,10 +14,10 @@ from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
 from gateway.handlers.port import Peer
+from gateway.protocol.current import Spawn
 from gateway.protocol.peer import speaking
 from gateway.protocol.plain import recognises
 from gateway.protocol.server import Context
-from gateway.protocol.telling import Spawn
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.gateway import ACCEPT, META, MODERN
 
