@@ -272,7 +272,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "session-owner",
         "a session is its subject's: another key of the tenant cannot use it",
-        "gateway/protocol/handshake.py",
+        "gateway/protocol/sessions/transport.py",
         "return (record.subject, record.profile) == (exchange.principal.subject, exchange.registry.profile)",
         "return True",
         (f"{MCP_SESSIONS}::test_another_keys_session_is_unknown",),
@@ -280,7 +280,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "session-adoption",
         "a session id of the client's own making is never adopted",
-        "gateway/protocol/handshake.py",
+        "gateway/protocol/sessions/transport.py",
         'record = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))\n',
         'found = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))\n'
         "        record = found or SessionRecord(\n"
@@ -399,7 +399,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "ping-unanswered",
         "a stream whose client answers no ping ends",
-        "gateway/protocol/pulse.py",
+        "gateway/protocol/sessions/client_ping.py",
         "return self._unanswered >= _CHANCES",
         "return False",
         ("tests/behaviour/sessions/test_pings.py::test_whoever_answers_no_ping_loses_the_stream_and_not_the_session",),
@@ -415,10 +415,10 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "requests-of-one-key",
         "one key has so many open requests at a replica",
-        "gateway/protocol/crowds.py",
+        "gateway/protocol/in_flight.py",
         "if count >= most:",
         "if False:",
-        ("tests/unit/protocol/test_crowds.py::test_a_key_has_so_many_and_another_its_own",),
+        ("tests/unit/protocol/test_in_flight.py::test_a_key_has_so_many_and_another_its_own",),
     ),
     Guard(
         "streams-of-one-key",
@@ -426,7 +426,7 @@ SESSIONS_AND_CURSORS = (
         "gateway/bus/places.py",
         "return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)",
         "return share_of(cap)",
-        ("tests/unit/protocol/test_crowds.py::test_a_key_has_most_of_few_streams_and_half_of_many",),
+        ("tests/unit/protocol/test_in_flight.py::test_a_key_has_most_of_few_streams_and_half_of_many",),
     ),
 )
 
@@ -731,7 +731,7 @@ THE_EDGE = (
     Guard(
         "form-content-of-sessions",
         "a handler never sees content that does not match its form, in a session",
-        "gateway/protocol/session_peer.py",
+        "gateway/protocol/sessions/peer.py",
         "    check_answer(question, found)\n",
         "",
         (f"{ASKING}::test_content_that_does_not_match_the_form_ends_the_call",),
@@ -739,7 +739,7 @@ THE_EDGE = (
     Guard(
         "form-content-of-rounds",
         "a handler never sees content that does not match its form, in 2026-07-28",
-        "gateway/protocol/rounds.py",
+        "gateway/protocol/stateless/input_rounds.py",
         "                check_answer(question, self._answers[key])",
         "                pass",
         (f"{ASKING}::test_content_that_does_not_match_the_form_ends_the_call",),
@@ -747,7 +747,7 @@ THE_EDGE = (
     Guard(
         "response-ends",
         "no response waits for an answer that cannot be read any more",
-        "gateway/protocol/tails.py",
+        "gateway/protocol/sessions/replay.py",
         "elif answer is not None:",
         "elif False:",
         (f"{RESPONSE_STREAMS}::test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same",),
@@ -985,7 +985,7 @@ CALLS = (
     Guard(
         "plain-mirrored",
         "a call whose headers and body disagree is left to the SDK, which refuses it",
-        "gateway/protocol/plain.py",
+        "gateway/protocol/fast_path.py",
         'if params is None or not _mirrors(scope, message["method"], params.get("name")):',
         "if params is None:",
         ("tests/behaviour/protocol/test_plain.py::test_headers_that_disagree_with_a_plain_body_are_refused",),
@@ -993,7 +993,7 @@ CALLS = (
     Guard(
         "mirrored-argument",
         "a call whose mirrored arguments and headers disagree is not made",
-        "gateway/protocol/envelopes.py",
+        "gateway/protocol/stateless/envelope.py",
         "    return None if verdict is None else _refused(verdict, exchange, request.model_dump())",
         "    return None",
         (f"{MIRRORED}::test_headers_that_say_otherwise_are_refused",),
@@ -1001,7 +1001,7 @@ CALLS = (
     Guard(
         "routing-header-once",
         "a header that says where a request goes is said once",
-        "gateway/protocol/envelopes.py",
+        "gateway/protocol/stateless/envelope.py",
         "        if name in _ROUTING:",
         "        if False:",
         (f"{MIRRORED}::test_what_says_where_a_call_goes_is_said_once",),
@@ -1009,7 +1009,7 @@ CALLS = (
     Guard(
         "kernel-shared-connection",
         "no client's handshake is kept on the connection that requests share",
-        "gateway/protocol/kernel.py",
+        "gateway/protocol/methods/sdk_runner.py",
         '        if request.method == "initialize" and not is_modern:',
         "        if False:",
         ("tests/unit/protocol/test_sdk_seams.py::test_no_handshake_is_made_on_a_shared_connection",),
@@ -1492,7 +1492,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "state-once",
         "a confirmation that was given for one call cannot be given again",
-        "gateway/protocol/sealed.py",
+        "gateway/protocol/stateless/request_state.py",
         "if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):",
         "if False:",
         (f"{MODERN}::test_a_state_is_good_once",),
@@ -1500,7 +1500,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "state-principal",
         "what one key was asked another key of the tenant cannot answer",
-        "gateway/protocol/sealed.py",
+        "gateway/protocol/stateless/request_state.py",
         'return f"{principal.tenant}\\n{principal.subject}\\n{exchange.registry.profile}"',
         'return f"{principal.tenant}\\n{exchange.registry.profile}"',
         (f"{MODERN}::test_a_state_belongs_to_its_principal_its_tool_and_its_arguments",),
@@ -1567,7 +1567,7 @@ WHO_IS_TOLD = (
     Guard(
         "session-profile",
         "a session is good at the URL that it was opened at",
-        "gateway/protocol/handshake.py",
+        "gateway/protocol/sessions/transport.py",
         "return (record.subject, record.profile) == (exchange.principal.subject, exchange.registry.profile)",
         "return record.subject == exchange.principal.subject",
         (f"{PROFILES}::test_a_session_belongs_to_the_profile_it_was_opened_at",),
@@ -1575,7 +1575,7 @@ WHO_IS_TOLD = (
     Guard(
         "subscribe-readable",
         "what cannot be read cannot be subscribed to",
-        "gateway/protocol/subscriptions.py",
+        "gateway/protocol/sessions/settings.py",
         "if not exchange.registry.can_read(params.uri):",
         "if False:",
         (f"{SUBSCRIPTIONS}::test_what_cannot_be_read_cannot_be_subscribed_to",),
@@ -1583,7 +1583,7 @@ WHO_IS_TOLD = (
     Guard(
         "subscribed-still-readable",
         "a session that lost sight of a resource hears no more of it",
-        "gateway/protocol/tails.py",
+        "gateway/protocol/sessions/replay.py",
         'return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""',
         "return resource_updated(message.uri)",
         (f"{SUBSCRIPTIONS}::test_a_profile_is_told_of_what_it_shows_only",),
@@ -1591,15 +1591,17 @@ WHO_IS_TOLD = (
     Guard(
         "listen-readable",
         "a listener is promised only what it may read",
-        "gateway/protocol/listen.py",
+        "gateway/protocol/stateless/subscriptions.py",
         "return {uri: None for uri in uris if registry.can_read(uri)}",
         "return dict.fromkeys(uris)",
-        ("tests/unit/protocol/test_listen.py::test_a_client_is_served_what_it_asked_for_and_can_have",),
+        (
+            "tests/unit/protocol/stateless/test_subscriptions.py::test_a_client_is_served_what_it_asked_for_and_can_have",
+        ),
     ),
     Guard(
         "listened-still-readable",
         "a listener that lost sight of a resource hears no more of it",
-        "gateway/protocol/listen.py",
+        "gateway/protocol/stateless/subscriptions.py",
         "for uri in promised if self._registry.can_read(uri))",
         "for uri in promised)",
         (f"{MODERN}::test_a_listener_is_not_told_of_what_it_may_no_longer_read",),
@@ -1607,18 +1609,20 @@ WHO_IS_TOLD = (
     Guard(
         "waiting-update-still-readable",
         "an update that waits is dropped for whoever lost sight of its resource",
-        "gateway/protocol/listen.py",
+        "gateway/protocol/stateless/subscriptions.py",
         "if isinstance(change, Family) or after.can_read(change)",
         "if True",
-        ("tests/unit/protocol/test_listen.py::test_what_waits_is_not_told_to_whom_it_is_shown_no_more",),
+        (
+            "tests/unit/protocol/stateless/test_subscriptions.py::test_what_waits_is_not_told_to_whom_it_is_shown_no_more",
+        ),
     ),
     Guard(
         "told-so-often",
         "a call tells its client so much in a second and no more",
-        "gateway/protocol/telling.py",
+        "gateway/protocol/methods/notification_throttle.py",
         "if self._left < 1:",
         "if False:",
-        ("tests/unit/protocol/test_telling.py::test_dropped_messages_are_counted_in_one_note",),
+        ("tests/unit/protocol/methods/test_notification_throttle.py::test_dropped_messages_are_counted_in_one_note",),
     ),
     Guard(
         "changed-template-is-told",
@@ -2362,7 +2366,7 @@ FAIR_SHARES = (
     Guard(
         "small-envelopes-remembered",
         "no client fills the memory with envelopes that it makes up",
-        "gateway/protocol/plain.py",
+        "gateway/protocol/fast_path.py",
         "if len(seen) <= _LARGEST_REMEMBERED:",
         "if True:",
         ("tests/unit/protocol/test_plain_envelopes.py::test_a_large_envelope_is_not_remembered",),
@@ -2378,10 +2382,10 @@ FAIR_SHARES = (
     Guard(
         "share-of-open-requests",
         "all keys of a tenant together leave open requests to others",
-        "gateway/protocol/crowds.py",
+        "gateway/protocol/in_flight.py",
         "if not self.places.try_take(principal.tenant):",
         "if not self.places.try_take(str(len(self._open))):",
-        ("tests/unit/protocol/test_crowds.py::test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests",),
+        ("tests/unit/protocol/test_in_flight.py::test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests",),
     ),
     Guard(
         "pace-of-requests",

@@ -31,7 +31,7 @@ from gateway.app.updates import build_hooks, build_rounds
 from gateway.bus.backing import Backing, back_sessions
 from gateway.domain.ceilings import read_ceilings
 from gateway.identity.failures import FailureLimit
-from gateway.protocol.routes import Face
+from gateway.protocol.app import Face
 from gateway.settings import Settings
 
 

@@ -21,7 +21,7 @@ from gateway.catalog.doctor import Doctor
 from gateway.catalog.installation import Installation
 from gateway.domain.policy import Limits
 from gateway.identity.credentials import digest_key
-from gateway.protocol.routes import Face
+from gateway.protocol.app import Face
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
 from gateway.web.doorway import Doorway

@@ -31,15 +31,24 @@ from gateway.errors import (
     Unauthenticated,
 )
 from gateway.identity.credentials import Credentials
-from gateway.protocol.crowds import Crowds
-from gateway.protocol.current import CURRENT, Exchange
-from gateway.protocol.envelopes import contradictory, misjudged, unsupported
-from gateway.protocol.handshake import Handshake
-from gateway.protocol.legacy import Legacy
-from gateway.protocol.modern import MAX_BODY, Modern
-from gateway.protocol.pacing import Pacing
+from gateway.protocol.http.responses import (
+    accepts,
+    answer,
+    header,
+    id_of,
+    invalid_request,
+    is_encoded,
+    is_json,
+    refusal,
+)
+from gateway.protocol.in_flight import Crowds
+from gateway.protocol.request_context import CURRENT, Exchange
+from gateway.protocol.request_rate import Pacing
+from gateway.protocol.sessions.http_sse import Legacy
+from gateway.protocol.sessions.transport import Handshake
+from gateway.protocol.stateless.envelope import contradictory, misjudged, unsupported
+from gateway.protocol.stateless.transport import MAX_BODY, Modern
 from gateway.protocol.tracing import traced
-from gateway.protocol.wire import accepts, answer, header, id_of, invalid_request, is_encoded, is_json, refusal
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values

@@ -12,7 +12,7 @@ import orjson
 from opentelemetry.trace import Span
 from starlette.types import Message, Scope, Send
 
-from gateway.protocol.current import Exchange
+from gateway.protocol.request_context import Exchange
 from gateway.telemetry.traces import CARRIED, Traces, fail
 
 _LONGEST: Final = 128

@@ -19,7 +19,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.query import Queries
 from gateway.handlers.threads import Threads
-from gateway.protocol.crowds import Crowds
+from gateway.protocol.in_flight import Crowds
 from gateway.store import audit_heads, tenants
 from gateway.store.audit_chain import CATALOG
 from gateway.store.audit_moved import Moved

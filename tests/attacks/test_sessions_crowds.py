@@ -11,7 +11,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.protocol.crowds import SPARE
+from gateway.protocol.in_flight import SPARE
 from gateway.web.edge import EdgeLimits
 from tests.support.events import Events, request
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.protocol.plain import recognises
+from gateway.protocol.fast_path import recognises
 from tests.behaviour.primitives.conftest import Tenant
 from tests.support.documents import many
 from tests.support.gateway import ACCEPT, META, MODERN

@@ -14,10 +14,10 @@ from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
 from gateway.handlers.port import Peer
-from gateway.protocol.current import Spawn
-from gateway.protocol.peer import speaking
-from gateway.protocol.plain import recognises
-from gateway.protocol.server import Context
+from gateway.protocol.fast_path import recognises
+from gateway.protocol.methods.peers import speaking
+from gateway.protocol.methods.server import Context
+from gateway.protocol.request_context import Spawn
 from tests.behaviour.protocol.conftest import Acme
 from tests.support.gateway import ACCEPT, META, MODERN
 
@@ -176,7 +176,7 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
         asked.append(ctx.method)
         return speaking(ctx, params, spawn, talks=talks)
 
-    monkeypatch.setattr("gateway.protocol.tools.speaking", counted)  # where the SDK hands the call back
+    monkeypatch.setattr("gateway.protocol.methods.tools.speaking", counted)  # where the SDK hands the call back
     levels = ({"io.modelcontextprotocol/logLevel": "info"},) if session is None else ()
     bare, named = (META, {}) if session is None else ({}, {"progressToken": "p"})
     call: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}}

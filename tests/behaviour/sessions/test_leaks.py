@@ -14,10 +14,10 @@ from gateway.bus.bus import Bus
 from gateway.bus.channels import Channels
 from gateway.bus.places import Places
 from gateway.connections.connections import Connections
-from gateway.protocol.crowds import Crowds
-from gateway.protocol.listen import Listens
-from gateway.protocol.streams import Streams
-from gateway.protocol.turns import Turns
+from gateway.protocol.http.event_streams import Streams
+from gateway.protocol.in_flight import Crowds
+from gateway.protocol.sessions.running_requests import Turns
+from gateway.protocol.stateless.subscriptions import Listens
 from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call

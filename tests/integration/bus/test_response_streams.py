@@ -14,11 +14,11 @@ from gateway.bus.session_keys import SessionKeys
 from gateway.domain.identifiers import KeyId
 from gateway.domain.principals import Principal
 from gateway.errors import RedisUnavailable
-from gateway.protocol import outlets
-from gateway.protocol.messages import forgotten, lost
-from gateway.protocol.outlets import Posted, PostOutlet
-from gateway.protocol.streams import Stream
-from gateway.protocol.turns import NO_ANSWER
+from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.jsonrpc import forgotten, lost
+from gateway.protocol.sessions import response_sink
+from gateway.protocol.sessions.response_sink import Posted, PostOutlet
+from gateway.protocol.sessions.running_requests import NO_ANSWER
 from tests.integration.bus.conftest import ACME, Two
 from tests.support.replicas import until
 
@@ -128,8 +128,8 @@ async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
     two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: an answer is held for a minute while Redis is away; then a replay ends without it (SRV-4)."""
-    monkeypatch.setattr(outlets, "_RETRIES", 2)
-    monkeypatch.setattr(outlets, "_RETRY_S", 0.01)
+    monkeypatch.setattr(response_sink, "_RETRIES", 2)
+    monkeypatch.setattr(response_sink, "_RETRY_S", 0.01)
     client = _Client()
     client.gate.set()
     outlet = _outlet(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.calls.run import Calls
-from gateway.protocol.plain import Plain
+from gateway.protocol.fast_path import Plain
 from tests.support.gateway import META
 
 

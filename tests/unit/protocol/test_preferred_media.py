@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.protocol.wire import accepts, prefers
+from gateway.protocol.http.responses import accepts, prefers
 
 STREAM, JSON = "text/event-stream", "application/json"
 

@@ -21,8 +21,8 @@ from mcp_types import InitializeRequestParams, JSONRPCRequest, RequestParams, js
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.protocol.current import Exchange
-from gateway.protocol.kernel import Dispatch, Kernel, Silent
+from gateway.protocol.methods.sdk_runner import Dispatch, Kernel, Silent
+from gateway.protocol.request_context import Exchange
 from tests.support.gateway import META
 
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -1,0 +1,158 @@
+"""The open event streams of this replica: each is one client's response that stays open.
+
+A stream does not hold what it sends: it is woken when there may be something to read, and reads where it was written
+down. It ends when the client goes, when its key is revoked or its tenant gone, when somebody newer takes its place,
+and with the replica, always with a proper end of the response.
+"""
+
+import asyncio
+import time
+
+from starlette.types import Message, Receive, Send
+
+from gateway.bus.places import Places
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.principals import Principal
+from gateway.errors import Unavailable
+from gateway.protocol.http.responses import Headers, answer
+from gateway.protocol.http.sse import HEADERS, PING
+
+KEEP_ALIVE_S = 15.0
+_RETRY_S = 1.0
+
+
+class Stream:
+    """One response that stays open; without `receive` nobody looks whether its client is still there."""
+
+    __slots__ = ("_alarm", "_is_woken", "_keep_alive_s", "_receive", "_send", "_written_at", "is_over", "principal")
+
+    def __init__(
+        self,
+        send: Send,
+        principal: Principal,
+        *,
+        receive: Receive | None = None,
+        keep_alive_s: float = KEEP_ALIVE_S,
+    ) -> None:
+        self.principal = principal
+        self.is_over = False
+        self._send = send
+        self._receive = receive or _silence
+        self._keep_alive_s = keep_alive_s
+        self._written_at = time.monotonic()
+        self._alarm: asyncio.Timeout | None = None
+        self._is_woken = False
+
+    def wake(self) -> None:
+        """There may be something to send."""
+        self._is_woken = True
+        if self._alarm is not None and not self._alarm.expired():
+            self._alarm.reschedule(0)
+
+    def end(self) -> None:
+        """Nothing more will be sent."""
+        self.is_over = True
+        self.wake()
+
+    async def answer(self, body: bytes, headers: Headers) -> None:
+        """Answer with JSON after all; nothing can be sent any more."""
+        await answer(self._send, 200, body, headers=headers)
+
+    async def acknowledge(self, headers: Headers) -> None:
+        """Respond 202 without a body."""
+        await answer(self._send, 202, headers=headers)
+
+    async def begin(self, headers: Headers) -> None:
+        """Answer that events follow."""
+        await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+
+    async def write(self, chunk: bytes) -> None:
+        """Send some events; waits while the client does not read."""
+        if chunk:
+            self._written_at = time.monotonic()
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def finish(self) -> None:
+        """End the response as it should end."""
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def rest(self, seconds: float | None = None) -> bool:
+        """Wait to be woken, for some seconds at most, and keep alive what was silent for long; was it woken?
+
+        What is waited for meanwhile is that the client goes away, so that an idle stream is one sleeping task.
+        """
+        quiet = self._written_at + self._keep_alive_s - time.monotonic()
+        is_quiet = seconds is None or quiet <= seconds
+        if not self._is_woken:
+            try:
+                async with asyncio.timeout(quiet if is_quiet else seconds) as self._alarm:
+                    await self._await_end()
+            except TimeoutError:
+                pass
+            finally:
+                self._alarm = None
+        was_woken, self._is_woken = self._is_woken, False
+        if is_quiet and not was_woken:  # the clock is not asked again: alarms may be a moment early
+            await self.write(PING)
+        return was_woken
+
+    async def _await_end(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.is_over = self._is_woken = True
+
+
+async def _silence() -> Message:
+    """What comes from a client of whom nothing is expected."""
+    silence: Message = await asyncio.get_running_loop().create_future()
+    return silence
+
+
+class Streams:
+    """All of this replica; counted with those of all others."""
+
+    def __init__(self, places: Places, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
+        self._places = places
+        self._keep_alive_s = keep_alive_s
+        self._open: dict[Stream, str] = {}
+        self._is_closing = False
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    async def open(self, send: Send, receive: Receive, principal: Principal, *, cap: int) -> Stream:
+        """One stream, which lasts until it is closed and is over at the latest when its client goes.
+
+        Raises:
+            LimitExceeded: the tenant or the key has as many open as it may have.
+            Unavailable: this replica is about to end.
+        """
+        place = await self._places.take(principal.tenant, principal.key, cap)
+        stream = Stream(send, principal, receive=receive, keep_alive_s=self._keep_alive_s)
+        self._open[stream] = place
+        if self._is_closing:
+            await self.close(stream)
+            raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
+        return stream
+
+    async def close(self, stream: Stream) -> None:
+        """Give up its place."""
+        principal = stream.principal
+        await self._places.free(principal.tenant, principal.key, self._open.pop(stream))
+
+    def unlisted(self, send: Send, principal: Principal) -> Stream:
+        """A stream that lasts as long as one request and neither counts nor is ended by others."""
+        return Stream(send, principal, keep_alive_s=self._keep_alive_s)
+
+    def end(self, owner: KeyId | TenantId) -> None:
+        """End the streams of one key or one tenant."""
+        for stream in tuple(self._open):
+            if owner in {stream.principal.key, stream.principal.tenant}:
+                stream.end()
+
+    def end_all(self) -> None:
+        """End them all; none is opened any more."""
+        self._is_closing = True
+        for stream in tuple(self._open):
+            stream.end()

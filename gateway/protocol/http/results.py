@@ -1,0 +1,75 @@
+"""Whole JSON-RPC answers made of bytes that are finished but for what an era adds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
+from mcp_types import SERVER_INFO_META_KEY, ErrorData
+from pydantic_core import to_json
+
+from gateway.protocol.implementation import NAME, VERSION
+
+STRUCTURED = frozenset({"2025-06-18", "2025-11-25"})
+"""Handshake revisions whose results have structured content; the SDK shapes the results of older ones."""
+
+_encode = msgspec.json.encode
+_SERVER = b'"' + SERVER_INFO_META_KEY.encode() + b'":' + _encode({"name": NAME, "version": VERSION})
+_COMPLETE = b',"resultType":"complete"'
+_STRUCTURED = b',"structuredContent":'
+_IS_ERROR = b',"isError":'
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A whole answer: HTTP status and JSON-RPC body."""
+
+    status: int
+    body: bytes
+
+
+def called(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
+    """The answer to a call, of the members that the stations made.
+
+    They put `_meta` last where there is one, and `isError` last otherwise.
+    """
+    if not is_modern:
+        return _result(request_id, _without_bare_structure(members))
+    if members.endswith(b"}"):
+        return _result(request_id, b"".join((members[:-1], b",", _SERVER, b"}", _COMPLETE)))
+    return _result(request_id, b"".join((members, _COMPLETE, b',"_meta":{', _SERVER, b"}")))
+
+
+def answered(request_id: int | str, result: Mapping[str, Any]) -> Reply:
+    """The answer with a result that the SDK has shaped."""
+    return Reply(200, b"".join((_head(request_id), b',"result":', to_json(result, inf_nan_mode="null"), b"}")))
+
+
+def listed(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
+    """The answer to a list, of the members that were rendered."""
+    return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
+
+
+def failed(request_id: int | str, error: ErrorData, *, is_modern: bool) -> Reply:
+    """The answer to a request that was refused."""
+    said = error.model_dump(exclude_none=True)
+    status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if is_modern else 200
+    return Reply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
+
+
+def _result(request_id: int | str, members: bytes) -> Reply:
+    return Reply(200, b"".join((_head(request_id), b',"result":{', members, b"}}")))
+
+
+def _head(request_id: int | str) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + _encode(request_id)
+
+
+def _without_bare_structure(members: bytes) -> bytes:
+    """Before 2026-07-28 structured content had to be an object: anything else stays in the text alone.
+
+    Quotes inside the text block are escaped, so the first unescaped member of that name is the one.
+    """
+    start = members.find(_STRUCTURED)
+    if start < 0 or members[start + len(_STRUCTURED) : start + len(_STRUCTURED) + 1] == b"{":
+        return members
+    return members[:start] + members[members.rfind(_IS_ERROR) :]

@@ -1,0 +1,1 @@
+"""MCP methods, the same in every revision: lists, calls, resources, prompts, completion."""

@@ -1,0 +1,66 @@
+"""Suggesting values for the arguments of prompts and the variables of resource templates."""
+
+from typing import Any
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp_types import CompleteRequestParams, PromptReference, ResourceTemplateReference
+
+from gateway.calls.run import Calls
+from gateway.domain.results import Completions
+from gateway.handlers.bind import BoundPrompt, BoundTemplate
+from gateway.protocol.errors import unknown
+from gateway.protocol.methods.capabilities import demand
+from gateway.protocol.request_context import CURRENT, Exchange
+
+_SHOWN = 2048
+
+
+class Completion:
+    """Answers `completion/complete`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def complete(self, ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> HandlerResult:
+        """Suggest values that begin with what was typed.
+
+        Raises:
+            MCPError: nothing here suggests values, or the reference names nothing.
+        """
+        exchange = CURRENT.get()
+        demand(exchange.registry.completes, ctx.method)
+        bound = await _find(exchange, params.ref)
+        if bound is None:
+            return _result(Completions(values=()))
+        chosen = params.context.arguments if params.context is not None else None
+        found = await self._calls.complete(
+            exchange.principal,
+            bound,
+            (params.argument.name, params.argument.value),
+            chosen or {},
+            correlation_id=exchange.correlation_id,
+        )
+        return _result(found)
+
+
+async def _find(
+    exchange: Exchange, reference: PromptReference | ResourceTemplateReference
+) -> BoundPrompt | BoundTemplate | None:
+    """What the reference names; None for a resource without variables, of which nothing can be completed."""
+    registry = exchange.registry
+    if isinstance(reference, PromptReference):
+        bound = await registry.prompt(reference.name)
+        if bound is None:
+            raise unknown(f"Prompt not found: {reference.name[:_SHOWN]}", exchange.correlation_id)
+        return bound
+    template = await registry.template(reference.uri)
+    if template is None and await registry.resource(reference.uri) is None:
+        raise unknown("Resource template not found", exchange.correlation_id, uri=reference.uri[:_SHOWN])
+    return template
+
+
+def _result(found: Completions) -> dict[str, Any]:
+    completion: dict[str, Any] = {"values": list(found.values), "hasMore": found.has_more}
+    if found.total is not None:
+        completion["total"] = found.total
+    return {"completion": completion, "resultType": "complete"}

@@ -1,0 +1,101 @@
+"""The four list methods: a page as the SDK wants it, and the same page as finished bytes.
+
+Finished bytes are made once for each page and revision of the protocol, through the SDK's own validation; whoever is
+shown the same page again gets the same bytes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp_types import PaginatedRequestParams
+from mcp_types import methods as surface
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Tool
+from gateway.protocol.methods.capabilities import demand, has_resources
+from gateway.protocol.request_context import CURRENT
+from gateway.registry.listing import Page
+from gateway.registry.registry import Registry
+
+LIST_TTL_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """What one list method lists, and the member of its result that holds it."""
+
+    family: Family
+    member: str
+
+
+LISTS: Final[Mapping[str, _List]] = {
+    "tools/list": _List(Family.TOOL, "tools"),
+    "resources/list": _List(Family.RESOURCE, "resources"),
+    "resources/templates/list": _List(Family.TEMPLATE, "resourceTemplates"),
+    "prompts/list": _List(Family.PROMPT, "prompts"),
+}
+
+
+async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> HandlerResult:
+    """One page of whichever list the method names.
+
+    Raises:
+        MCPError: the profile has nothing of that family.
+        InvalidCursor: the cursor is not one of this list.
+    """
+    registry = CURRENT.get().registry
+    demand(is_declared(registry, ctx.method), ctx.method)
+    page = registry.page(LISTS[ctx.method].family, params.cursor)
+    return _result(ctx.method, page, ctx.protocol_version)
+
+
+def is_declared(registry: Registry, method: str) -> bool:
+    """Whether the family that the method lists was declared."""
+    match LISTS[method].family:
+        case Family.TOOL:
+            return True
+        case Family.PROMPT:
+            return registry.has(Family.PROMPT)
+        case _:
+            return has_resources(registry)
+
+
+def render_list(registry: Registry, method: str, cursor: str | None, version: str) -> bytes:
+    """The members of the result as JSON, for a family that is declared.
+
+    Raises:
+        InvalidCursor: as above.
+    """
+    page = registry.page(LISTS[method].family, cursor)
+    found = page.rendered.get(version)
+    if found is None:
+        shaped = surface.serialize_server_result(method, version, _result(method, page, version))
+        written = json.dumps(shaped, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        found = page.rendered[version] = written.encode()[1:-1]
+    return found
+
+
+def _result(method: str, page: Page[Tool] | Page[Primitive], version: str) -> dict[str, Any]:
+    is_modern = version in MODERN_PROTOCOL_VERSIONS
+    shown = page.objects if is_modern else [_for_handshake(item) for item in page.objects]
+    result: dict[str, Any] = {
+        LISTS[method].member: shown,
+        "resultType": "complete",
+        "ttlMs": LIST_TTL_MS,
+        "cacheScope": "private",
+    }
+    if page.next_cursor is not None:
+        result["nextCursor"] = page.next_cursor
+    return result
+
+
+def _for_handshake(item: dict[str, Any]) -> dict[str, Any]:
+    """Before 2026-07-28 an output schema had to be an object's; where it is none, the tool is listed without."""
+    schema = item.get("outputSchema")
+    if schema is None or (isinstance(schema, dict) and schema.get("type") == "object"):  # pyright: ignore[reportUnknownMemberType]
+        return item
+    return {name: value for name, value in item.items() if name != "outputSchema"}

@@ -1,0 +1,108 @@
+"""How much one call may tell its client: a burst, then so many messages a second, whatever its handler does.
+
+Of progress the newest counts: what comes too fast is held back, and the latest of it told as soon as there is room. Log
+messages beyond the measure are dropped, and one message says how many when it is calmer, at the end of the call at the
+latest.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+
+from gateway.handlers.port import LogLevel
+from gateway.protocol.methods.client_requests import LEVELS
+from gateway.protocol.request_context import Spawn
+
+MOST_PER_S: Final = 50
+"""How many messages a second a call may tell; as many at once, after a pause."""
+
+_CATCH_UP_S: Final = 0.1
+
+Tell = Callable[[], Awaitable[None]]
+"""Sends one message."""
+
+
+class Telling:
+    """What one call tells its client, until it is closed."""
+
+    __slots__ = ("_at", "_dropped", "_left", "_log", "_order", "_progress", "_spawn", "_timer", "_worst")
+
+    def __init__(self, spawn: Spawn, log: Callable[[LogLevel, object], Awaitable[None]]) -> None:
+        self._spawn = spawn
+        self._log = log
+        self._order = anyio.Lock(fast_acquire=True)
+        self._left = float(MOST_PER_S)
+        self._at = time.monotonic()
+        self._progress: Tell | None = None
+        self._dropped = 0
+        self._worst: LogLevel = "debug"
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def progress(self, tell: Tell) -> None:
+        """Tell it, or keep it until there is room, unless something newer comes first."""
+        self._progress = tell
+        if self._has_room():
+            await self._tell_progress()
+        else:
+            self._wait()
+
+    async def log(self, level: LogLevel, tell: Tell) -> None:
+        """Tell it, or drop it."""
+        if self._has_room():
+            async with self._order:
+                await tell()
+            return
+        self._dropped += 1
+        if LEVELS.index(level) > LEVELS.index(self._worst):
+            self._worst = level
+        self._wait()
+
+    async def close(self) -> None:
+        """The call is over: tell what was held back."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await self._tell_progress()
+        await self._tell_dropped()
+
+    def _has_room(self) -> bool:
+        self._refill()
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _refill(self) -> None:
+        now = time.monotonic()
+        self._left = min(MOST_PER_S, self._left + (now - self._at) * MOST_PER_S)
+        self._at = now
+
+    def _wait(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_CATCH_UP_S, self._spawn, self._catch_up)
+
+    async def _catch_up(self) -> None:
+        self._timer = None
+        self._refill()
+        if self._progress is not None and self._has_room():
+            await self._tell_progress()
+        if self._left >= MOST_PER_S / 2:  # it is calmer
+            await self._tell_dropped()
+        if self._progress is not None or self._dropped:
+            self._wait()
+
+    async def _tell_progress(self) -> None:
+        async with self._order:  # what is older may be under way
+            tell, self._progress = self._progress, None
+            if tell is not None:
+                await tell()
+
+    async def _tell_dropped(self) -> None:
+        async with self._order:
+            count, worst, self._dropped, self._worst = self._dropped, self._worst, 0, "debug"
+            if count:
+                said = f"{count} log messages of this call were dropped: it may send {MOST_PER_S} messages a second"
+                await self._log(worst, said)

@@ -1,0 +1,147 @@
+"""One request through the SDK's kernel, without the SDK's transports.
+
+A session needs no connection between its requests: what the kernel wants to know of one stands in the session's record.
+A request that says nothing before its answer, in either era, needs none of its own at all.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+import structlog
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.models import InitializationOptions
+from mcp.server.runner import ServerRunner, aclose_shielded
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import ErrorData, InitializeRequestParams, JSONRPCRequest, ServerCapabilities
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from msgspec import structs
+
+from gateway.domain.sessions import SessionRecord
+from gateway.protocol.errors import internal_error
+from gateway.protocol.http.results import STRUCTURED, Reply, answered, called, failed
+from gateway.protocol.implementation import NAME, VERSION
+from gateway.protocol.request_context import CURRENT, Exchange, Finished
+
+log = structlog.get_logger(__name__)
+
+
+class Silent:
+    """The server-to-client side of a connection that has none (`mcp.shared.dispatcher.Outbound`).
+
+    What a call says goes through its peer, not through the SDK.
+    """
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Refuse."""
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Drop it."""
+        log.debug("notification_dropped", method=method)
+
+
+class Dispatch(Silent):
+    """One inbound request as the SDK's kernel sees it (`mcp.shared.dispatcher.DispatchContext`)."""
+
+    can_send_request = False
+    transport = TransportContext(kind="streamable-http", can_send_request=False)
+    message_metadata = ServerMessageMetadata()
+
+    def __init__(self, request_id: str | int) -> None:
+        self.request_id = request_id
+
+    @property
+    def cancel_requested(self) -> anyio.Event:
+        """Never set: a request that is cancelled is cancelled as a task."""
+        return anyio.Event()
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Nothing: progress is told through the call's peer."""
+
+
+class Kernel:
+    """Runs requests; of none of them anything is kept."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._silent = {version: _silent_runner(server, version) for version in KNOWN_PROTOCOL_VERSIONS}
+
+    async def run(
+        self, request: JSONRPCRequest, connection: Connection, exchange: Exchange, capabilities: ServerCapabilities
+    ) -> tuple[bytes, bool]:
+        """The JSON-RPC answer to any request of a session, and whether it is a result."""
+        options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
+        runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
+        try:
+            found = await _ask(runner, request, exchange)
+        finally:
+            await aclose_shielded(connection)
+        if isinstance(found, ErrorData):
+            return failed(request.id, found, is_modern=False).body, False
+        return answered(request.id, found).body, True
+
+    async def run_silently(
+        self, request: JSONRPCRequest, version: str, exchange: Exchange, *, session: str | None = None
+    ) -> Reply:
+        """The answer to a request in this revision whose client is neither told nor asked anything before it.
+
+        Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT`.
+
+        Raises:
+            ValueError: it is a handshake, which makes a connection somebody's; 2026-07-28 has none.
+        """
+        is_modern = version in MODERN_PROTOCOL_VERSIONS
+        if request.method == "initialize" and not is_modern:
+            raise ValueError("a handshake needs a connection of its own")
+        finished = Finished() if is_modern or version in STRUCTURED else None
+        CURRENT.set(structs.replace(exchange, session=session, finished=finished))
+        found = await _ask(self._silent[version], request, exchange)
+        if isinstance(found, ErrorData):
+            return failed(request.id, found, is_modern=is_modern)
+        if finished is not None and finished.members is not None:
+            return called(request.id, finished.members, is_modern=is_modern)
+        return answered(request.id, found)
+
+
+def _silent_runner(server: Server[Any], version: str) -> ServerRunner[Any]:
+    connection = Connection(Silent(), protocol_version=version)
+    connection.initialized.set()
+    return ServerRunner(server, connection, {})
+
+
+async def _ask(runner: ServerRunner[Any], request: JSONRPCRequest, exchange: Exchange) -> Mapping[str, Any] | ErrorData:
+    try:
+        return await runner.on_request(Dispatch(request.id), request.method, request.params)
+    except Exception as error:
+        return _error_of(error, exchange)
+
+
+def connection_of(record: SessionRecord) -> Connection:
+    """The session's connection, as it was after its handshake; before it, one that waits for that."""
+    if not record.is_open:
+        return Connection.for_loop(Silent(), session_id=record.id)
+    connection = Connection(
+        Silent(),
+        protocol_version=record.protocol_version,
+        session_id=record.id,
+        client_params=InitializeRequestParams.model_validate(record.client, by_name=False),
+    )
+    connection.initialized.set()
+    return connection
+
+
+def _error_of(error: Exception, exchange: Exchange) -> ErrorData:
+    """What the client may know of an exception that left the kernel."""
+    known = handler_exception_to_error_data(error)
+    if known is not None:
+        return known
+    log.error("request_failed", correlation_id=exchange.correlation_id, exc_info=error)
+    return internal_error(exchange.correlation_id)

@@ -1,0 +1,69 @@
+"""Calling tools."""
+
+from typing import Any, Final
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp_types import SERVER_INFO_META_KEY, CallToolRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from gateway.calls import shape
+from gateway.calls.run import Calls
+from gateway.errors import CapabilityMissing
+from gateway.handlers.port import InputRequired
+from gateway.protocol.errors import unknown
+from gateway.protocol.methods.content_kinds import known_blocks
+from gateway.protocol.methods.peers import input_required_result, speaking
+from gateway.protocol.request_context import CURRENT, Spawn
+
+_SHOWN = 128
+_FINISHED: Final[dict[str, Any]] = {
+    "content": [],
+    "resultType": "dev.mcp-gateway/finished",
+    "_meta": {SERVER_INFO_META_KEY: {}},
+}
+"""What the SDK is shown of a result whose bytes go out as they are: a shape it leaves alone, and nobody sees."""
+
+
+class Tools:
+    """Answers `tools/call`."""
+
+    def __init__(self, calls: Calls, spawn: Spawn) -> None:
+        self._calls = calls
+        self._spawn = spawn
+
+    async def call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> HandlerResult:
+        """Run one tool.
+
+        Raises:
+            MCPError: there is no such tool.
+        """
+        exchange = CURRENT.get()
+        bound = await exchange.registry.tool(params.name)
+        if bound is None:
+            raise unknown(f"Tool not found: {params.name[:_SHOWN]}", exchange.correlation_id)
+        try:
+            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
+                members = await self._calls.run(
+                    exchange.principal,
+                    bound,
+                    params.arguments or {},
+                    correlation_id=exchange.correlation_id,
+                    peer=peer,
+                    finder=exchange.registry,
+                )
+        except InputRequired as asked:
+            return input_required_result(ctx, asked)
+        except CapabilityMissing as error:
+            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                raise
+            members = shape.failure(error, exchange.correlation_id)  # the handshake era has no error for it
+        if exchange.finished is not None:
+            exchange.finished.members = members
+            return _FINISHED
+        result: dict[str, Any] = shape.decode(members)
+        result["content"] = known_blocks(result["content"], ctx.protocol_version)
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            result["resultType"] = "complete"
+        elif not isinstance(result.get("structuredContent", {}), dict):
+            del result["structuredContent"]  # before 2026-07-28 it had to be an object
+        return result

@@ -1,0 +1,162 @@
+"""What the client of a session sends, apart from how it came: requests, answers to questions, notices of its own."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+import structlog
+from mcp.server.connection import Connection
+from mcp_types import (
+    InitializeRequestParams,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    ServerCapabilities,
+    jsonrpc_message_adapter,
+)
+from msgspec import structs
+from pydantic import ValidationError
+
+from gateway.bus.backing import Backing
+from gateway.bus.session_keys import SessionKeys
+from gateway.domain.events import RequestCancelled
+from gateway.domain.primitives import Family
+from gateway.domain.sessions import SessionRecord
+from gateway.errors import RedisUnavailable
+from gateway.protocol.http import jsonrpc
+from gateway.protocol.methods.capabilities import capabilities_of
+from gateway.protocol.methods.sdk_runner import Kernel, Silent, connection_of
+from gateway.protocol.methods.streaming_hint import may_talk
+from gateway.protocol.request_context import CURRENT, Exchange
+from gateway.protocol.sessions.peer import Asking, SessionPeer
+from gateway.protocol.sessions.response_sink import Outlet
+from gateway.protocol.sessions.running_requests import TurnId, Turns
+
+log = structlog.get_logger(__name__)
+
+Said = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
+
+MAX_ID_BYTES: Final = 16 * 1024
+"""How long a request's id may be as JSON; it is kept while the request runs, and said in what is said of it."""
+
+_CANCELLED: Final = "notifications/cancelled"
+
+
+def read_message(message: dict[str, Any]) -> Said | None:
+    """What a JSON object says as a JSON-RPC message; None when it is none.
+
+    A request whose id is null, or neither a string nor an integer, is none either, and no notification.
+    """
+    try:
+        said = jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except ValidationError:
+        return None
+    if isinstance(said, JSONRPCNotification) and "id" in message:
+        return None
+    return None if isinstance(said, JSONRPCRequest) and not is_id(said.id) else said
+
+
+def is_id(named: str | int) -> bool:
+    """Whether the id of a request is short enough to be kept while it runs."""
+    return len(jsonrpc.request_id(named)) <= MAX_ID_BYTES
+
+
+class SessionCalls:
+    """Serves what sessions send; keeps nothing of them but which requests are running here."""
+
+    def __init__(self, kernel: Kernel, backing: Backing, turns: Turns) -> None:
+        self._kernel = kernel
+        self._backing = backing
+        self._turns = turns
+        self._asking = Asking(backing.bus, backing.questions, backing.preferences)
+
+    def keys(self, record: SessionRecord) -> SessionKeys:
+        """What the parts of the session are called."""
+        return self._backing.sessions.keys(record.tenant, record.id)
+
+    async def begin(
+        self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange
+    ) -> tuple[bytes, SessionRecord | None]:
+        """The answer to `initialize`, and the session as it is afterwards; None when it was refused."""
+        capabilities = capabilities_of(exchange.registry)
+        connection = Connection.for_loop(Silent())
+        reply, accepted = await self._kernel.run(request, connection, exchange, capabilities)
+        if not accepted or connection.client_params is None:
+            return reply, None
+        begun = replace(
+            record,
+            protocol_version=connection.protocol_version,
+            client=_client_of(connection.client_params),
+            revision=exchange.registry.revision,
+            lists=_promised(capabilities),
+        )
+        return reply, begun
+
+    async def run(self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: Outlet) -> bytes:
+        """The answer to any other request."""
+        if record.is_open and not await may_talk(request.method, request.params, exchange.registry):
+            reply = await self._kernel.run_silently(request, record.protocol_version, exchange, session=record.id)
+            return reply.body
+        connection = connection_of(record)
+        peer = SessionPeer(
+            self._asking,
+            outlet,
+            self.keys(record),
+            revision=record.protocol_version,
+            capabilities=connection.client_capabilities,
+            token=_token_of(request.params),
+        )
+        CURRENT.set(structs.replace(exchange, peer=peer, session=record.id))
+        try:
+            said, _ = await self._kernel.run(request, connection, exchange, capabilities_of(exchange.registry))
+        finally:
+            await peer.close()
+        return said
+
+    async def heed(self, said: Said, record: SessionRecord) -> None:
+        """Take an answer to a question, or the wish to cancel a request; nothing else is of interest.
+
+        Raises:
+            RedisUnavailable: an answer may not have been taken.
+        """
+        if isinstance(said, JSONRPCResponse | JSONRPCError):
+            if isinstance(said.id, str):
+                answer = said.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
+                await self._backing.questions.answer(self.keys(record), said.id, answer.encode())
+        elif isinstance(said, JSONRPCNotification) and said.method == _CANCELLED:
+            await self._cancel(said.params or {}, record)
+
+    async def _cancel(self, params: Mapping[str, Any], record: SessionRecord) -> None:
+        """Cancel here, or wherever it runs; a wish that gets lost is no worse than one that came too late."""
+        named = params.get("requestId")
+        if not isinstance(named, str | int) or isinstance(named, bool):
+            return
+        request = jsonrpc.request_id(named)
+        if self._turns.cancel(TurnId(record.tenant, record.id, request)):
+            return
+        event = RequestCancelled(tenant=record.tenant, session=record.id, request=request.decode())
+        try:
+            await self._backing.bus.publish(event)
+        except RedisUnavailable:
+            log.debug("cancellation_lost")
+
+
+def _client_of(params: InitializeRequestParams) -> dict[str, object]:
+    return params.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _promised(capabilities: ServerCapabilities) -> tuple[Family, ...]:
+    """The lists of whose changes the client is told."""
+    said = {
+        Family.TOOL: capabilities.tools,
+        Family.RESOURCE: capabilities.resources,
+        Family.PROMPT: capabilities.prompts,
+    }
+    return tuple(family for family, capability in said.items() if capability is not None and capability.list_changed)
+
+
+def _token_of(params: Mapping[str, Any] | None) -> str | int | None:
+    meta = (params or {}).get("_meta")
+    token = cast(dict[str, Any], meta).get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, str | int) and not isinstance(token, bool) else None

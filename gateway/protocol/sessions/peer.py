@@ -1,0 +1,211 @@
+"""The client of a session as its calls see it: told on the request's stream, asked there and answering anywhere."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+import msgspec
+import structlog
+from mcp_types import ClientCapabilities
+
+from gateway.bus.bus import Bus
+from gateway.bus.preferences import Preferences
+from gateway.bus.questions import Questions
+from gateway.bus.session_keys import SessionKeys
+from gateway.errors import ClientSilent, RedisUnavailable
+from gateway.handlers.port import LogLevel, Question
+from gateway.protocol.http import jsonrpc
+from gateway.protocol.methods.client_requests import (
+    ANSWER_S,
+    check_answer,
+    declares,
+    is_answer,
+    need,
+    request_of,
+    wanted_levels,
+)
+from gateway.protocol.methods.content_kinds import known_messages
+from gateway.protocol.methods.notification_throttle import Telling
+from gateway.protocol.sessions.response_sink import Outlet
+
+log = structlog.get_logger(__name__)
+
+_LOOK_S = 2.0
+_FIRST_WITH_QUESTIONS = "2025-06-18"
+_FIRST_WITH_PAGES = "2025-11-25"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What questions and answers go through."""
+
+    bus: Bus
+    questions: Questions
+    preferences: Preferences
+    patience_s: float = ANSWER_S
+
+
+class SessionPeer:
+    """The client of one request of a session."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        outlet: Outlet,
+        keys: SessionKeys,
+        *,
+        revision: str,
+        capabilities: ClientCapabilities | None,
+        token: str | int | None,
+    ) -> None:
+        self._asking = asking
+        self._outlet = outlet
+        self._keys = keys
+        self._revision = revision
+        self._capabilities = capabilities
+        self._token = token
+        self._progress: float | None = None
+        self._levels: frozenset[LogLevel] | None = None
+        self._memory: dict[str, object] = {}
+        self._telling = Telling(asking.bus.spawn, self._send_log)
+
+    def can(self, kind: str) -> bool:
+        """Whether the client declared it, in a revision that has it."""
+        if kind.startswith("elicitation") and self._revision < _FIRST_WITH_QUESTIONS:
+            return False
+        if kind == "elicitation.url" and self._revision < _FIRST_WITH_PAGES:
+            return False
+        return declares(self._capabilities, kind)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell how far the call is; what does not go forward is not told."""
+        if self._token is None or (self._progress is not None and progress <= self._progress):
+            return
+        self._progress = progress
+        told = {"progressToken": self._token, "progress": progress, "total": total, "message": message}
+        await self._telling.progress(partial(self._tell, "notifications/progress", told))
+
+    async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        """Send a log message, unless the client said that it does not want that level."""
+        if self._levels is None:
+            self._levels = frozenset(wanted_levels(await self._least_level()))
+        if level in self._levels:
+            await self._telling.log(level, partial(self._send_log, level, data, logger))
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        """Ask, and wait for all answers.
+
+        Raises:
+            CapabilityMissing: the client did not declare what a question needs.
+            ClientSilent: no answer in time, one that does not match the question, or the session has ended.
+        """
+        for question in questions.values():
+            need(question, self.can)
+        names = {key: secrets.token_urlsafe(12) for key in questions}
+        woken = _Bell()
+        async with self._asking.bus.hearing(self._keys.wake, woken.ring):
+            try:
+                with anyio.move_on_after(self._asking.patience_s):
+                    for key, question in questions.items():
+                        await self._put(names[key], question)
+                    return {key: await self._wait(names[key], question, woken) for key, question in questions.items()}
+                raise ClientSilent("the client gave no answer in time")
+            except BaseException:
+                with anyio.move_on_after(_LOOK_S, shield=True):
+                    await self._withdraw(names.values())
+                raise
+
+    def recall(self, key: str) -> Any:
+        """What was remembered: there is one round only."""
+        return self._memory.get(key)
+
+    def remember(self, key: str, value: object) -> None:
+        """Keep a value while the call runs."""
+        self._memory[key] = value
+
+    async def end_stream(self) -> None:
+        """End the connection; the client comes back for the rest."""
+        await self._outlet.pause()
+
+    async def close(self) -> None:
+        """The call is over: what was held back is told before its answer."""
+        await self._telling.close()
+
+    async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        await self._tell("notifications/message", {"level": level, "logger": logger, "data": data})
+
+    async def _put(self, name: str, question: Question) -> None:
+        asked = request_of(question)
+        params = asked.get("params")
+        if params is not None and self._revision < _FIRST_WITH_PAGES and params.get("mode") == "form":
+            del params["mode"]  # there was but one, without a name
+        if params is not None and question.kind == "sampling":
+            params["messages"] = known_messages(params["messages"], self._revision)
+        if not await self._outlet.say(jsonrpc.request(name, asked["method"], params), question=name):
+            raise ClientSilent("the client takes no stream, or its session has ended")
+
+    async def _wait(self, name: str, question: Question, woken: "_Bell") -> Mapping[str, Any]:
+        while True:
+            said = await self._asking.questions.look(self._keys, name)
+            if said is None:
+                raise ClientSilent("the session has ended")
+            if said:
+                await self._asking.questions.close(self._keys, name)
+                return _result_of(said, question)
+            with anyio.move_on_after(_LOOK_S):  # a hint may get lost
+                await woken.wait()
+
+    async def _withdraw(self, names: Any) -> None:
+        """Nobody waits for these answers any more."""
+        try:
+            for name in names:
+                if await self._asking.questions.look(self._keys, name) == b"":
+                    await self._outlet.say(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
+                await self._asking.questions.close(self._keys, name)
+        except RedisUnavailable:
+            log.debug("question_not_withdrawn")
+
+    async def _tell(self, method: str, params: Mapping[str, object]) -> None:
+        """What is told gets lost with Redis; the call goes on."""
+        said = jsonrpc.notification(method, {name: value for name, value in params.items() if value is not None})
+        try:
+            await self._outlet.say(said)
+        except RedisUnavailable:
+            log.warning("message_lost", method=method)
+
+    async def _least_level(self) -> str:
+        try:
+            return await self._asking.preferences.level(self._keys) or "debug"
+        except RedisUnavailable:
+            return "debug"
+
+
+class _Bell:
+    """An event that can be waited for again and again."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def ring(self) -> None:
+        """Wake whoever waits."""
+        self._event.set()
+
+    async def wait(self) -> None:
+        """Wait for the next ring, or the last one that nobody waited for."""
+        await self._event.wait()
+        self._event = anyio.Event()
+
+
+def _result_of(said: bytes, question: Question) -> Mapping[str, Any]:
+    answer: dict[str, Any] = msgspec.json.decode(said)
+    result = answer.get("result")
+    if result is None:
+        raise ClientSilent("the client answered with an error")
+    if not is_answer(question.kind, result):
+        raise ClientSilent("what the client answered is no answer to what was asked")
+    found: dict[str, Any] = result
+    check_answer(question, found)
+    return found

@@ -1,0 +1,261 @@
+"""How a stream is sent to a client: what was written down after the client's place, then what is added, once each."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from gateway.bus.backing import Backing
+from gateway.bus.logs import Found, Logs, Message, Run
+from gateway.bus.session_keys import STANDALONE, SessionKeys
+from gateway.domain.sessions import SessionRecord
+from gateway.errors import RedisUnavailable
+from gateway.protocol.http import sse
+from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.jsonrpc import forgotten, list_changed, lost, resource_updated
+from gateway.protocol.http.sse import Place
+from gateway.protocol.methods.list_change_debouncer import Changes
+from gateway.protocol.sessions.client_ping import Pulse
+from gateway.registry.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+LOOK_S = 0.5
+"""How often is looked whether the replica that runs a request is alive."""
+
+_RETRY_S = 1.0
+_CATCHING_UP_S = 5.0
+
+
+def _nothing() -> bytes | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTail:
+    """The stream of one request: sent by the task that serves it, which has its `answer`, or replayed, with `run`."""
+
+    logs: Logs
+    keys: SessionKeys
+    stream: str
+    run: Run | None = None
+    answer: Callable[[], bytes | None] = _nothing
+    """The answer once there is one, stored or not."""
+
+    async def follow(self, to: Stream, after: str) -> None:
+        """Send until the answer was sent or the client is gone.
+
+        Every wait ends. With `answer` its owner wakes the stream after the last message was stored: what is not read
+        then is not there, for the session may have ended meanwhile. A replay looks every `LOOK_S` for the session, the
+        log and the replica that writes it.
+        """
+        while not to.is_over:
+            answer = self.answer()  # taken before the log is read: what was stored before it is read now
+            try:
+                found = await self.logs.read(self.keys, self.stream, after, run=self.run)
+            except RedisUnavailable:
+                if answer is not None:
+                    await self._write_answer(to, answer)
+                    return
+                await to.rest(_RETRY_S)
+                continue
+            if found.messages:
+                after = found.messages[-1].id
+                await to.write(b"".join(self._frames(found)))
+                if found.messages[-1].is_final:
+                    return
+            elif answer is not None:
+                await self._write_answer(to, answer)
+                return
+            elif await self._is_lost(found, to):
+                return
+            if not found.has_more and answer is None:
+                await to.rest(None if self.run is None else LOOK_S)
+
+    async def is_spent(self, after: str) -> bool:
+        """True when nothing will follow that place: the client has had it all.
+
+        Raises:
+            RedisUnavailable: it is not known.
+        """
+        found = await self.logs.read(self.keys, self.stream, after, run=self.run)
+        if found.messages:
+            return found.messages[-1].is_final and not any(message.text for message in found.messages)
+        return found.is_ended
+
+    async def _write_answer(self, to: Stream, answer: bytes) -> None:
+        """Send what could not be read; an empty answer is none."""
+        if answer:
+            await to.write(sse.event(answer))
+
+    async def _is_lost(self, found: Found, to: Stream) -> bool:
+        """Whether nothing more will come, of which the client has been told."""
+        if self.run is None:
+            return False
+        if not found.is_alive or found.is_ended:
+            return True
+        if not found.is_kept:
+            await to.write(sse.event(forgotten(self.run.request)))
+            return True
+        if not found.is_run:
+            with contextlib.suppress(RedisUnavailable):  # looked at again in a moment
+                await self.logs.append(self.keys, self.stream, lost(self.run.request), is_final=True)
+                to.wake()
+        return False
+
+    def _frames(self, found: Found) -> list[bytes]:
+        said = (message for message in found.messages if message.text)
+        return [sse.event(message.text, str(Place(self.stream, message.id))) for message in said]
+
+
+class StandaloneTail:
+    """The stream of a session that belongs to no request: updates of resources, and notices of changed lists.
+
+    Of the latter nothing is written down: each event's id says up to which revision the client was told.
+    """
+
+    def __init__(
+        self,
+        to: Stream,
+        backing: Backing,
+        record: SessionRecord,
+        registry: Registry,
+        is_current: Callable[[Registry], bool],
+        *,
+        ping_s: float,
+    ) -> None:
+        self._to = to
+        self._logs = backing.logs
+        self._sessions = backing.sessions
+        self._record = record
+        self._keys = backing.sessions.keys(record.tenant, record.id)
+        self._registry = registry
+        self._is_current = is_current
+        self._changes = Changes(to.wake)
+        self._pulse = Pulse(backing.questions, self._keys, every_s=ping_s)
+        self._reader = ""
+
+    def hear(self, before: Registry, after: Registry | None) -> None:
+        """What the client is shown has changed."""
+        if after is None:
+            self._to.end()
+            return
+        self._registry = after
+        self._changes.note(before, after)
+        self._to.wake()
+
+    async def follow(self, after: str, revision: int, *, reader: str) -> None:
+        """Send until the client is gone or silent, the session has ended or somebody else has begun to read."""
+        self._reader = reader
+        if revision < self._registry.revision:
+            self._changes.note_lists(*self._record.lists)
+        try:
+            while not self._to.is_over:
+                after, revision = await self._step(after, revision)
+        finally:
+            self._changes.close()
+            await self._pulse.stop()
+
+    async def _step(self, after: str, revision: int) -> tuple[str, int]:
+        try:
+            found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
+            await self._adopt_handshake()
+        except RedisUnavailable:
+            await self._to.rest(_RETRY_S)
+            return after, revision
+        if not found.is_alive or found.reader != self._reader:
+            self._to.end()
+            return after, revision
+        if any(message.uri is not None for message in found.messages):
+            await self._catch_up()
+        frames = self._messages(found, revision)
+        after = found.messages[-1].id if found.messages else after
+        notices, revision = self._notices(after, revision)
+        if frames or notices:
+            self._pulse.note()
+            await self._to.write(b"".join((*frames, *notices)))
+        if frames and self._is_old:
+            with contextlib.suppress(RedisUnavailable):  # it goes with the session
+                await self._logs.trim(self._keys, STANDALONE, after)
+        if not found.has_more and not self._to.is_over and not await self._to.rest():
+            await self._probe()
+        return after, revision
+
+    async def _adopt_handshake(self) -> None:
+        """Learn what `initialize` promised: over HTTP+SSE the stream is there before it, and any replica answers it.
+
+        The record is stored before the answer, which wakes the stream; so the record is there before any notice is due.
+
+        Raises:
+            RedisUnavailable: it is not known.
+        """
+        if not self._record.is_open:
+            found = await self._sessions.find(self._record.tenant, self._record.id)
+            self._record = found or self._record
+
+    async def _probe(self) -> None:
+        """Look whether anybody is there, after a while in which nothing was to be sent."""
+        if not await self._is_there():
+            self._to.end()
+            return
+        ping = await self._pulse.beat()
+        if self._pulse.is_gone:
+            log.info("client_silent", session=self._record.id[:8])
+            self._to.end()
+        elif ping is not None:
+            await self._to.write(sse.event(ping))  # without an id: nobody comes back to it
+
+    async def _catch_up(self) -> None:
+        """Wait for what is known to be on its way: it decides what may be read."""
+        until = time.monotonic() + _CATCHING_UP_S
+        while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
+            await self._to.rest(until - time.monotonic())
+        self._to.wake()  # what else it was woken for is still to be looked at
+
+    @property
+    def _is_old(self) -> bool:
+        """Whether it is the stream of HTTP+SSE, to which nobody can come back."""
+        return self._record.transport == "sse"
+
+    def _messages(self, found: Found, revision: int) -> list[bytes]:
+        frames: list[bytes] = []
+        newest = {message.uri: message.id for message in found.messages}  # being told once of a resource is enough
+        for message in found.messages:
+            is_newest = message.uri is None or newest[message.uri] == message.id
+            text = self._text(message) if is_newest else b""
+            if text:
+                frames.append(self._frame(text, str(Place(STANDALONE, message.id, revision))))
+        return frames
+
+    def _text(self, message: Message) -> bytes:
+        if message.uri is None:
+            return message.text
+        return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""
+
+    def _notices(self, after: str, revision: int) -> tuple[list[bytes], int]:
+        """Which lists have changed; only the id of the last notice says that the client was told of all.
+
+        The reader's token keeps these ids apart from those of another stream that tells the same from the same place.
+        """
+        changed = [family for family in self._changes.take() if family in self._record.lists]
+        if not changed:
+            return [], revision
+        newest = self._registry.revision
+        frames: list[bytes] = []
+        for family in changed:
+            said = newest if family is changed[-1] else revision
+            named = f"{Place(STANDALONE, after, said)}~{self._reader}{family[0]}"
+            frames.append(self._frame(list_changed(family), named))
+        return frames, newest
+
+    def _frame(self, text: bytes, event_id: str) -> bytes:
+        return sse.event(text, None if self._is_old else event_id)
+
+    async def _is_there(self) -> bool:
+        """Whether the session is there; looking keeps it alive."""
+        try:
+            return await self._sessions.find(self._record.tenant, self._record.id) is not None
+        except RedisUnavailable:
+            return True

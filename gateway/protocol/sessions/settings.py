@@ -1,0 +1,60 @@
+"""What the client of a session sets for itself: which resources it is told of, and how much it wants to read of logs.
+
+The URI is the identity of a subscription, so `resources/subscribe` answers with nothing.
+"""
+
+from typing import Any
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
+
+from gateway.bus.backing import Backing
+from gateway.bus.session_keys import SessionKeys
+from gateway.protocol.errors import unknown
+from gateway.protocol.methods.capabilities import demand, has_resources
+from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
+from gateway.protocol.request_context import CURRENT
+
+_SHOWN = 2048
+
+Context = ServerRequestContext[Any, Any]
+
+
+class SessionSettings:
+    """Answers `resources/subscribe`, `resources/unsubscribe` and `logging/setLevel` of the handshake era."""
+
+    def __init__(self, backing: Backing) -> None:
+        self._backing = backing
+
+    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> HandlerResult:
+        """Tell the session when this resource changes.
+
+        Raises:
+            MCPError: there is no such resource, or not for this principal: nobody can tell which.
+        """
+        exchange = CURRENT.get()
+        demand(has_resources(exchange.registry), ctx.method)
+        if not exchange.registry.can_read(params.uri):
+            said = params.uri[:_SHOWN]
+            raise unknown("Resource not found", exchange.correlation_id, code=RESOURCE_NOT_FOUND, uri=said)
+        await self._backing.subscriptions.subscribe(self._keys(ctx), params.uri)
+        return {}
+
+    async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> HandlerResult:
+        """Tell it no longer; that it never was told is no error."""
+        demand(has_resources(CURRENT.get().registry), ctx.method)
+        await self._backing.subscriptions.unsubscribe(self._keys(ctx), params.uri)
+        return {}
+
+    async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> HandlerResult:
+        """Send log messages of this level and above from now on."""
+        demand(CURRENT.get().registry.talks, ctx.method)
+        await self._backing.preferences.set_level(self._keys(ctx), params.level)
+        return {}
+
+    def _keys(self, ctx: Context) -> SessionKeys:
+        exchange = CURRENT.get()
+        if exchange.session is None:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)
+        return self._backing.sessions.keys(exchange.principal.tenant, exchange.session)

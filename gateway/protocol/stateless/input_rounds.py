@@ -1,0 +1,190 @@
+"""Calls of 2026-07-28 that need answers from the client: each round is a request of its own, on whatever replica.
+
+What the call has learned so far goes to the client sealed (`requestState`) and comes back with its answers. By the time
+it is read here the seal was opened and found to be of this principal, this primitive and these arguments, not too old
+and not used before (`gateway.protocol.stateless.request_state`). Answers count for the questions that the state names.
+A call without a state may bring answers beforehand; they count for what the handler asks, never for what the gateway
+asks.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, LoggingMessageNotification, LoggingMessageNotificationParams
+from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
+from pydantic import BaseModel
+
+from gateway.errors import ClientSilent, HandlerFailed
+from gateway.handlers.port import InputRequired, LogLevel, Question, QuestionKind
+from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.methods.notification_throttle import Telling
+from gateway.protocol.request_context import Spawn
+
+MAX_STATE_BYTES = 64 * 1024
+_OURS = "/"
+"""Stands in keys that the gateway makes, such as that of a confirmation, and in none that a tenant can declare."""
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Rounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier rounds of a call have left: answers, what was remembered, and what was asked last."""
+
+    answers: dict[str, dict[str, Any]] = {}
+    memory: dict[str, Any] = {}
+    asked: dict[str, QuestionKind] = {}
+    nonce: str = ""
+
+
+class RoundsPeer:
+    """The client of one request of 2026-07-28."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        before: Rounds,
+        answers: Mapping[str, dict[str, Any]],
+        volunteered: Mapping[str, dict[str, Any]],
+        *,
+        spawn: Spawn,
+    ) -> None:
+        self._ctx = ctx
+        self._answers = {**before.answers, **answers}
+        self._volunteered = volunteered
+        self._memory = dict(before.memory)
+        self._progress: float | None = None
+        self._levels = frozenset(wanted_levels((ctx.meta or {}).get(LOG_LEVEL)))
+        self._telling = Telling(spawn, self._send_log)
+
+    def can(self, kind: str) -> bool:
+        """Whether this request declared it."""
+        return declares(self._ctx.session.client_capabilities, kind)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell how far the call is; what does not go forward is not told."""
+        if self._progress is None or progress > self._progress:
+            self._progress = progress
+            await self._telling.progress(partial(self._ctx.session.report_progress, progress, total, message))
+
+    async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        """Send a log message, if this request asked for that level."""
+        if level in self._levels:
+            await self._telling.log(level, partial(self._send_log, level, data, logger))
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        """The answers that earlier rounds brought.
+
+        Raises:
+            InputRequired: not all of them are there yet.
+            CapabilityMissing: the client did not declare what a question needs.
+            ClientSilent: what was filled in does not match the form.
+        """
+        for key, question in questions.items():
+            if key in self._answers:
+                check_answer(question, self._answers[key])
+        missing = {key: question for key, question in questions.items() if key not in self._answers}
+        for question in missing.values():
+            need(question, self.can)
+        for key in [key for key, question in missing.items() if self._has_volunteered(key, question)]:
+            self._answers[key] = self._volunteered[key]
+            del missing[key]
+        if missing:
+            raise InputRequired(missing, {"answers": self._answers, "memory": self._memory})
+        return {key: self._answers[key] for key in questions}
+
+    def recall(self, key: str) -> Any:
+        """What an earlier round remembered."""
+        return self._memory.get(key)
+
+    def remember(self, key: str, value: object) -> None:
+        """Have the client carry a value to the next round."""
+        self._memory[key] = value
+
+    async def end_stream(self) -> None:
+        """Nothing: a stream of this era cannot be come back to."""
+
+    async def close(self) -> None:
+        """The call is over: what was held back is told before its answer."""
+        await self._telling.close()
+
+    async def _send_log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
+        params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        note = LoggingMessageNotification(params=params)
+        await self._ctx.session.send_notification(note, related_request_id=self._ctx.request_id)
+
+    def _has_volunteered(self, key: str, question: Question) -> bool:
+        answer = self._volunteered.get(key)
+        if answer is None or not is_answer(question.kind, answer):
+            return False
+        try:
+            check_answer(question, answer)
+        except ClientSilent:
+            return False  # it was not asked for yet
+        return True
+
+
+def open_rounds(
+    ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
+) -> RoundsPeer:
+    """The peer of a request, with what its state and its answers bring.
+
+    Raises:
+        MCPError: an answer has not the form of one.
+    """
+    before = Rounds() if state is None else read_rounds(state)
+    given: Mapping[str, BaseModel] = answers or {}
+    brought: dict[str, dict[str, Any]] = {}
+    for key, kind in before.asked.items():
+        if key in given:
+            answer = _plain(given[key])
+            if not is_answer(kind, answer):
+                raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} is no answer to what was asked")
+            brought[key] = answer
+    volunteered = {key: _plain(given[key]) for key in given if state is None and _OURS not in key}
+    return RoundsPeer(ctx, before, brought, volunteered, spawn=spawn)
+
+
+def _plain(answer: BaseModel) -> dict[str, Any]:
+    return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
+    """The result that asks the client, with its state still unsealed.
+
+    Raises:
+        HandlerFailed: the call remembers more than a client should carry.
+    """
+    learned = cast(dict[str, dict[str, Any]], raised.state)
+    rounds = Rounds(
+        answers=learned.get("answers", {}),
+        memory=learned.get("memory", {}),
+        asked={key: question.kind for key, question in raised.questions.items()},
+        nonce=nonce,
+    )
+    try:
+        state = msgspec.json.encode(rounds).decode()
+    except (TypeError, ValueError) as error:
+        raise HandlerFailed("what the call remembers is no JSON") from error
+    if len(state) > MAX_STATE_BYTES:
+        raise HandlerFailed(f"the call has more than {MAX_STATE_BYTES} bytes to remember between its rounds")
+    asked = {key: request_of(question) for key, question in raised.questions.items()}
+    return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+
+
+def read_rounds(state: str) -> Rounds:
+    """What a state says whose seal was good.
+
+    Raises:
+        MCPError: it is none of ours after all.
+    """
+    try:
+        return _decode(state)
+    except msgspec.MsgspecError:
+        raise MCPError(INVALID_PARAMS, "Invalid or expired requestState") from None
+
+
+_decode = msgspec.json.Decoder(Rounds).decode

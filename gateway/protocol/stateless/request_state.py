@@ -1,0 +1,67 @@
+"""What a client carries from one round of a call to the next (`requestState`): sealed, bound, and good for one use.
+
+The SDK's boundary seals it with keys that all replicas share, and opens it only for the same principal, primitive and
+arguments and for ten minutes. That a state is used once is ours: otherwise an answer given once, a confirmation for
+one, could be given again and again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+from mcp_types import methods as surface
+from mcp_types.methods import INPUT_REQUIRED_METHODS
+
+from gateway.bus.nonces import Nonces
+from gateway.errors import LimitExceeded
+from gateway.protocol.implementation import NAME
+from gateway.protocol.request_context import CURRENT
+from gateway.protocol.stateless.input_rounds import read_rounds
+
+STATE_S: Final = 600
+
+Context = ServerRequestContext[Any, Any]
+
+
+def seal_states(keys: Sequence[bytes], nonces: Nonces) -> list[ServerMiddleware[Any]]:
+    """What stands in front of the methods, outermost first: the first key seals, all of them open."""
+    security = RequestStateSecurity(keys=keys, ttl=STATE_S, bind_principal=_principal)
+    return [RequestStateBoundary(security, default_audience=NAME), _Once(nonces)]
+
+
+class _Once:
+    """Lets a state through once."""
+
+    def __init__(self, nonces: Nonces) -> None:
+        self._nonces = nonces
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        state = _state_of(ctx)
+        if state is None:
+            return await call_next(ctx)
+        # what is malformed uses nothing up
+        surface.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+        tenant, nonce = CURRENT.get().principal.tenant, read_rounds(state).nonce
+        if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):
+            raise MCPError(
+                INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"}
+            ) from None
+        try:
+            return await call_next(ctx)
+        except LimitExceeded:  # nothing was done: the client may come again with it
+            await self._nonces.free(tenant, nonce)
+            raise
+
+
+def _state_of(ctx: Context) -> str | None:
+    params: Mapping[str, Any] = ctx.params or {}
+    return params.get("requestState") if ctx.method in INPUT_REQUIRED_METHODS else None
+
+
+def _principal(_: Context) -> str:
+    exchange = CURRENT.get()
+    principal = exchange.principal
+    return f"{principal.tenant}\n{principal.subject}\n{exchange.registry.profile}"

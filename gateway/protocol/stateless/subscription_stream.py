@@ -1,0 +1,167 @@
+"""How a client that listens (2026-07-28) is told: on the response to its request, acknowledged first, ended properly.
+
+A request that the SDK's own judges find good is answered here, on one sleeping task; what they find wrong is left to
+the SDK to refuse. Its own handler, for transports that are no HTTP, tells the same in the SDK's way.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import anyio
+import msgspec
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY as SUBSCRIPTION
+from mcp.server.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import InboundModernRoute, classify_inbound_request, find_duplicated_routing_header
+from mcp.shared.subscriptions import event_to_notification
+from mcp_types import (
+    INVALID_REQUEST,
+    SERVER_INFO_META_KEY,
+    JSONRPCRequest,
+    SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
+from mcp_types import methods as surface
+from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
+
+from gateway.domain.primitives import Family
+from gateway.errors import GatewayError
+from gateway.protocol.errors import to_mcp
+from gateway.protocol.http import jsonrpc, sse
+from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.responses import accepts, answer, id_of, invalid_request
+from gateway.protocol.http.results import failed
+from gateway.protocol.implementation import NAME, VERSION
+from gateway.protocol.request_context import CURRENT, Exchange
+from gateway.protocol.stateless.subscriptions import Change, Listen, Listens
+
+METHOD: Final = "subscriptions/listen"
+_ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
+    Family.TOOL: ToolsListChanged,
+    Family.RESOURCE: ResourcesListChanged,
+    Family.PROMPT: PromptsListChanged,
+}
+_encode = msgspec.json.encode
+
+
+class ListenStreams:
+    """Serves `subscriptions/listen`."""
+
+    def __init__(self, listens: Listens) -> None:
+        self._listens = listens
+
+    async def post(
+        self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], exchange: Exchange
+    ) -> bool:
+        """Serve a request, from its acknowledgement to its end; False when the SDK is to refuse it."""
+        if not accepts(scope, sse.MEDIA_TYPE):
+            said, correlation_id = "Accept must include text/event-stream", exchange.correlation_id
+            await answer(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
+            return True
+        asked = _read(scope, message)
+        if asked is None:
+            return False
+        request_id, wanted = asked
+        try:
+            listen = await self._listens.open(exchange.registry, wanted)
+        except GatewayError as error:
+            refused = failed(request_id, to_mcp(error, exchange.correlation_id).error, is_modern=True)
+            await answer(send, refused.status, refused.body)
+            return True
+        try:
+            await _tell(listen, Stream(send, exchange.principal, receive=receive), request_id)
+        finally:
+            await self._listens.close(listen)
+        return True
+
+    async def serve(
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> HandlerResult:
+        """The same as a handler of the SDK.
+
+        Raises:
+            LimitExceeded: too many streams are open.
+            Unavailable: this replica is about to end.
+        """
+        if ctx.request_id is None:
+            raise MCPError(INVALID_REQUEST, "subscriptions/listen needs a request id")
+        meta: dict[str, Any] = {SUBSCRIPTION: ctx.request_id}
+        listen = await self._listens.open(CURRENT.get().registry, params.notifications)
+        try:
+            said = SubscriptionsAcknowledgedNotificationParams(notifications=listen.served, _meta=meta)
+            acknowledged = SubscriptionsAcknowledgedNotification(params=said)
+            await ctx.session.send_notification(acknowledged, related_request_id=ctx.request_id)
+            while True:
+                woken = anyio.Event()
+                listen.wake = woken.set
+                is_over = listen.is_over  # looked at before what is left is taken
+                for change in listen.take():
+                    event = ResourceUpdated(uri=change) if not isinstance(change, Family) else _EVENTS[change]()
+                    note = event_to_notification(event, meta)
+                    await ctx.session.send_notification(note, related_request_id=ctx.request_id)
+                if is_over:
+                    return SubscriptionsListenResult(_meta=meta)
+                await woken.wait()
+        finally:
+            await self._listens.close(listen)
+
+
+async def _tell(listen: Listen, to: Stream, request_id: str | int) -> None:
+    meta = {SUBSCRIPTION: request_id}
+    listen.wake = to.wake
+    await to.begin(())
+    await to.write(sse.event(_acknowledgement(listen, meta)))
+    while not to.is_over:
+        is_over = listen.is_over  # looked at before what is left is taken
+        await to.write(b"".join(sse.event(_note(change, meta)) for change in listen.take()))
+        if is_over:
+            await to.write(sse.event(_result(request_id, meta)))
+            break
+        await to.rest()
+    await to.finish()
+
+
+def _acknowledgement(listen: Listen, meta: Mapping[str, Any]) -> bytes:
+    served = listen.served.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return jsonrpc.notification(_ACKNOWLEDGED, {"notifications": served, "_meta": meta})
+
+
+def _note(change: Change, meta: Mapping[str, Any]) -> bytes:
+    if isinstance(change, Family):
+        return jsonrpc.list_changed(change, meta)
+    return jsonrpc.resource_updated(change, meta)
+
+
+def _result(request_id: str | int, meta: Mapping[str, Any]) -> bytes:
+    server = {SERVER_INFO_META_KEY: {"name": NAME, "version": VERSION}}
+    result = {"resultType": "complete", "_meta": {**meta, **server}}
+    return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def _read(scope: Scope, message: Mapping[str, Any]) -> tuple[str | int, SubscriptionFilter] | None:
+    """The request's id and what it asks for; None when the SDK would refuse it."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    if find_duplicated_routing_header(headers) is not None:
+        return None
+    verdict = classify_inbound_request(message, headers=dict(headers))
+    if not isinstance(verdict, InboundModernRoute):
+        return None
+    try:
+        request = JSONRPCRequest.model_validate(message, by_name=False)
+        surface.validate_client_request(METHOD, verdict.protocol_version, request.params)
+        params = SubscriptionsListenRequestParams.model_validate(request.params, by_name=False)
+    except ValidationError:
+        return None
+    return request.id, params.notifications

@@ -1,0 +1,102 @@
+"""2026-07-28: every request by itself.
+
+A request whose primitive may say something before its answer is answered on a stream if it does, by the SDK's own
+transport. All others are answered with JSON, the plainest here, the rest by the SDK's kernel.
+Whoever goes away has cancelled what he asked for, also where nobody streams: then a watch is set up for what takes
+longer than a moment.
+"""
+
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Final, Self
+
+import structlog
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from gateway.protocol.fast_path import MODERN, Plain
+from gateway.protocol.http.disconnect import Leash
+from gateway.protocol.http.responses import accepts, answer, replay
+from gateway.protocol.http.results import Reply
+from gateway.protocol.methods.sdk_runner import Kernel
+from gateway.protocol.methods.streaming_hint import may_talk
+from gateway.protocol.request_context import Exchange, Spawn
+from gateway.protocol.stateless.envelope import misjudged, mismatched, read_request
+from gateway.protocol.stateless.subscription_stream import METHOD, ListenStreams
+from gateway.web.fields import fields_of
+
+log = structlog.get_logger(__name__)
+
+MAX_BODY: Final = 1024 * 1024
+
+
+class Modern:
+    """Serves requests of 2026-07-28; open it with `async with`, once."""
+
+    def __init__(
+        self, server: Server[Any], kernel: Kernel, plain: Plain, listens: ListenStreams, *, spawn: Spawn
+    ) -> None:
+        self._kernel = kernel
+        self._plain = plain
+        self._listens = listens
+        self._spawn = spawn
+        self._json = _transport(server, is_json=True)
+        self._streaming = _transport(server, is_json=False)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._json.run())
+        await self._stack.enter_async_context(self._streaming.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def post(
+        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
+    ) -> None:
+        """Serve one message whose body was read already."""
+        if message.get("method") == METHOD and await self._listens.post(scope, receive, send, message, exchange):
+            return
+        reply: Reply | None = None
+        with Leash(receive, self._spawn) as leash:
+            reply = await self._plain.modern(scope, message, exchange) or await self._reply(scope, message, exchange)
+        if leash.is_called_off:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
+        elif reply is not None:
+            await answer(send, reply.status, reply.body)
+        else:
+            await self._hand_over(scope, replay(raw, receive), send, exchange)
+
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+        """Have the SDK's transport serve the message; it watches the client only where it may stream."""
+        if fields_of(scope).get(b"accept") is None:
+            scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
+        if accepts(scope, "text/event-stream"):
+            await self._streaming.handle_request(scope, receive, send)
+            return
+        with Leash(receive, self._spawn) as leash:
+            await self._json.handle_request(scope, receive, send)
+        if leash.is_called_off:
+            log.info("client_gone", correlation_id=exchange.correlation_id)
+
+    async def _reply(self, scope: Scope, message: dict[str, Any], exchange: Exchange) -> Reply | None:
+        """The answer as JSON to a request, which the SDK judges; None for what may take a stream, or is no request."""
+        request = read_request(message)
+        if request is None or request.method == METHOD:
+            return None
+        refused = misjudged(message, scope, exchange) or mismatched(request, scope, exchange)
+        if refused is not None:
+            return Reply(400, refused)
+        if await may_talk(request.method, request.params, exchange.registry):
+            return None
+        return await self._kernel.run_silently(request, MODERN, exchange)
+
+
+def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:
+    return StreamableHTTPSessionManager(
+        app=server, json_response=is_json, stateless=True, max_request_body_size=MAX_BODY
+    )

@@ -1,0 +1,99 @@
+"""A block that is called off when its client goes away."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+from starlette.types import Message
+
+from gateway.protocol.http.disconnect import Leash
+
+
+class _Client:
+    """Somebody who may go away, and whoever is started to look whether he did."""
+
+    def __init__(self) -> None:
+        self.gone = anyio.Event()
+        self.looking: list[asyncio.Task[None]] = []
+
+    async def receive(self) -> Message:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    def spawn(self, work: Callable[[], Awaitable[None]]) -> None:
+        async def run() -> None:
+            await work()
+
+        self.looking.append(asyncio.create_task(run()))
+
+
+@pytest.fixture(autouse=True)
+def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.protocol.http.disconnect.WATCH_S", 0)
+
+
+@pytest.fixture
+def client() -> _Client:
+    return _Client()
+
+
+async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Client) -> None:
+    """2026-07-28, cancellation: closing the connection ends the request; what comes behind the block still runs."""
+    with anyio.fail_after(30), Leash(client.receive, client.spawn) as leash:
+        client.gone.set()
+        await anyio.sleep_forever()
+
+    assert leash.is_called_off
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()
+    await anyio.lowlevel.checkpoint()
+
+
+async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
+    """Ours: whoever goes away afterwards has missed nothing, and nothing is cancelled any more."""
+    with Leash(client.receive, client.spawn) as leash:
+        while not client.looking:
+            await anyio.lowlevel.checkpoint()
+    client.gone.set()
+    with anyio.fail_after(30):
+        await asyncio.gather(*client.looking)
+
+    assert not leash.is_called_off
+    await anyio.lowlevel.checkpoint()
+
+
+async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
+    """Ours: a block that fails while it is called off has failed."""
+    with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), Leash(client.receive, client.spawn) as leash:
+        client.gone.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise ValueError("broken")
+
+    assert not leash.is_called_off
+
+
+async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
+    """Ours: whoever ends the replica ends the block, and nobody takes that for a client that left."""
+    begun = anyio.Event()
+    leashes: list[Leash] = []
+
+    async def serve() -> None:
+        with Leash(client.receive, client.spawn) as leash:
+            leashes.append(leash)
+            begun.set()
+            await anyio.sleep_forever()
+
+    serving = asyncio.create_task(serve())
+    with anyio.fail_after(30):
+        await begun.wait()
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+    for looking in client.looking:
+        looking.cancel()
+
+    assert not leashes[0].is_called_off

@@ -1,0 +1,53 @@
+"""How an open stream rests: kept alive whenever it was silent for long enough, woken at once."""
+
+from starlette.types import Message
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.principals import Principal
+from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.sse import PING
+
+READER = Principal(tenant=TenantId("ten_1"), slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset())
+
+RESTS = 300
+"""So many that some alarm is a moment early: those of the event loop are set to whole milliseconds."""
+
+
+class _Wire:
+    """What was sent to a client who says nothing."""
+
+    def __init__(self, keep_alive_s: float = 0.0052) -> None:
+        self.sent: list[bytes] = []
+        self.stream = Stream(self._send, READER, keep_alive_s=keep_alive_s)
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message["body"])
+
+
+async def test_every_silence_is_broken_by_a_comment_even_when_its_alarm_is_early() -> None:
+    """Ours: a rest that nobody ended ends with a comment, so what follows it never takes its place (SRV-1)."""
+    wire = _Wire()
+
+    woken = [await wire.stream.rest() for _ in range(RESTS)]
+
+    assert not any(woken)
+    assert wire.sent == [PING] * RESTS
+
+
+async def test_a_shorter_rest_says_nothing() -> None:
+    """Ours: who looks often keeps alive no more often (SRV-1)."""
+    wire = _Wire(keep_alive_s=60)
+
+    woken = [await wire.stream.rest(0.001) for _ in range(10)]
+
+    assert not any(woken)
+    assert wire.sent == []
+
+
+async def test_whoever_is_woken_says_no_comment() -> None:
+    """Ours: being woken ends the rest, before it begins as well (SRV-1)."""
+    wire = _Wire()
+    wire.stream.wake()
+
+    assert await wire.stream.rest()
+    assert wire.sent == []

@@ -1,0 +1,125 @@
+"""What may be asked of a client, and what counts as an answer."""
+
+from typing import Any
+
+import pytest
+from mcp_types import ClientCapabilities
+
+from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
+from gateway.handlers.port import Question, QuestionKind
+from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
+
+KINDS = ("elicitation", "elicitation.url", "sampling", "roots")
+
+
+@pytest.mark.parametrize(
+    ("declared", "able"),
+    [
+        ({}, set[str]()),
+        ({"elicitation": {}}, {"elicitation"}),
+        ({"elicitation": {"form": {}}}, {"elicitation"}),
+        ({"elicitation": {"url": {}}}, {"elicitation.url"}),
+        ({"elicitation": {"form": {}, "url": {}}}, {"elicitation", "elicitation.url"}),
+        ({"sampling": {}, "roots": {}}, {"sampling", "roots"}),
+    ],
+)
+def test_a_client_can_what_it_declared(declared: dict[str, Any], able: set[str]) -> None:
+    """MCP: an empty elicitation capability is a form; nothing else is guessed (SRV-1)."""
+    capabilities = ClientCapabilities.model_validate(declared, by_name=False)
+
+    assert {kind for kind in KINDS if declares(capabilities, kind)} == able
+    assert not any(declares(None, kind) for kind in KINDS)
+    assert not declares(capabilities, "tasks")
+
+
+def test_a_page_needs_the_mode_of_pages() -> None:
+    """MCP: URL mode only where it was declared (SRV-1)."""
+    page = Question(kind="elicitation", params={"mode": "url", "message": "x", "url": "https://x"})
+    form = Question(kind="elicitation", params={"message": "x", "requestedSchema": {}})
+    with pytest.raises(CapabilityMissing) as caught:
+        need(page, lambda kind: kind == "elicitation")
+    need(form, lambda kind: kind == "elicitation")
+
+    assert caught.value.capability == "elicitation.url"
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "is_one"),
+    [
+        ("elicitation", {"action": "accept", "content": {"a": 1}}, True),
+        ("elicitation", {"action": "cancel"}, True),
+        ("elicitation", {"action": "maybe"}, False),
+        ("elicitation", {"roots": []}, False),
+        ("elicitation", None, False),
+        ("sampling", {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}, True),
+        ("sampling", {"role": "assistant", "model": "m"}, False),
+        ("roots", {"roots": [{"uri": "file:///x"}]}, True),
+        ("roots", {"action": "accept"}, False),
+        ("roots", [], False),
+    ],
+)
+def test_an_answer_has_the_form_of_its_question(kind: QuestionKind, answer: object, is_one: bool) -> None:
+    """Ours: a handler is never handed the answer to something else (SRV-1)."""
+    assert is_answer(kind, answer) is is_one
+
+
+FORM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "minimum": 1},
+        "mail": {"type": "string", "format": "email"},
+        "color": {"type": "string", "enum": ["red", "green"]},
+    },
+    "required": ["count"],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "pointer"),
+    [
+        ({"action": "accept", "content": {"count": 2, "mail": "a@example.com", "color": "red", "more": 1}}, None),
+        ({"action": "accept", "content": {"count": "2"}}, "/count"),
+        ({"action": "accept", "content": {"count": 0}}, "/count"),
+        ({"action": "accept", "content": {"count": 1, "mail": "nobody"}}, "/mail"),
+        ({"action": "accept", "content": {"count": 1, "color": "blue"}}, "/color"),
+        ({"action": "accept", "content": {}}, ""),
+        ({"action": "accept"}, ""),
+        ({"action": "decline", "content": {"count": "2"}}, None),
+        ({"action": "cancel"}, None),
+    ],
+)
+def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: str | None) -> None:
+    """MCP: elicited content is validated against the schema that was asked for (SRV-1)."""
+    question = Question(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
+    if pointer is None:
+        check_answer(question, answer)
+        return
+    with pytest.raises(ClientSilent) as caught:
+        check_answer(question, answer)
+    assert [fault.pointer for fault in caught.value.faults] == [pointer]
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nothing"}, {"properties": {"a": {"pattern": "(?=x)"}}}, {"type": object()}]
+)
+def test_a_form_that_cannot_be_checked_is_not_shown(schema: dict[str, Any]) -> None:
+    """Ours: code learns that its schema is wrong before a user fills it in (CAL-4)."""
+    with pytest.raises(HandlerFailed):
+        need(Question(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True)
+
+
+def test_a_question_is_written_as_the_protocol_has_it() -> None:
+    """MCP: the methods of the three requests of a server (SRV-1)."""
+    assert request_of(Question(kind="roots", params={})) == {"method": "roots/list"}
+    assert request_of(Question(kind="sampling", params={"maxTokens": 1})) == {
+        "method": "sampling/createMessage",
+        "params": {"maxTokens": 1},
+    }
+    assert request_of(Question(kind="elicitation", params={"message": "x"}))["method"] == "elicitation/create"
+
+
+def test_levels_are_wanted_from_the_least_one_on() -> None:
+    """MCP: at or above; what is no level wants nothing (SRV-1)."""
+    assert tuple(wanted_levels("alert")) == ("alert", "emergency")
+    assert len(tuple(wanted_levels("debug"))) == 8
+    assert tuple(wanted_levels("loud")) == tuple(wanted_levels(None)) == ()

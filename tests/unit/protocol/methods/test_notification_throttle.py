@@ -1,0 +1,121 @@
+"""How much one call may tell: a burst, the newest of its progress, and how many of its log messages were dropped."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+
+from gateway.handlers.port import LogLevel
+from gateway.protocol.methods.notification_throttle import MOST_PER_S, Telling
+
+
+class _Client:
+    """What was told, in order, with what is done beside the call."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.notes: list[tuple[LogLevel, object]] = []
+        self.heard = asyncio.Event()
+        self._beside: set[asyncio.Task[None]] = set()
+        self.telling = Telling(self._spawn, self._note)
+
+    def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
+        async def run() -> None:
+            await work()
+
+        task = asyncio.create_task(run())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _note(self, level: LogLevel, data: object) -> None:
+        self.notes.append((level, data))
+        self.heard.set()
+
+    async def progress(self, count: int) -> None:
+        async def tell() -> None:
+            await asyncio.sleep(0)
+            self.told.append(count)
+            self.heard.set()
+
+        await self.telling.progress(tell)
+
+    async def log(self, level: LogLevel = "info") -> None:
+        async def tell() -> None:
+            self.told.append(level)
+
+        await self.telling.log(level, tell)
+
+
+async def test_a_burst_is_told_and_then_the_newest() -> None:
+    """Ours: progress that comes too fast is told by its newest, soon, and not only at the end (TEN-5)."""
+    client = _Client()
+    for count in range(1000):
+        await client.progress(count)
+    early = list(client.told)
+    with anyio.fail_after(30):
+        while client.told[-1] != 999:
+            client.heard.clear()
+            await client.heard.wait()
+    await client.telling.close()
+
+    assert early[:MOST_PER_S] == list(range(MOST_PER_S))
+    assert len(early) < 900, "the machine took longer than this test can be"
+    assert client.told == sorted(client.told, key=_number), "progress went back"
+    assert client.notes == []
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+async def test_what_is_held_back_is_told_before_the_end() -> None:
+    """Ours: nobody learns less from a call that ends at once (TEN-5)."""
+    client = _Client()
+    for count in range(MOST_PER_S + 100):
+        await client.progress(count)
+    await client.telling.close()
+
+    assert client.told[-1] == MOST_PER_S + 99
+
+
+async def test_dropped_messages_are_counted_in_one_note() -> None:
+    """Ours: the note has the most severe level of what was dropped, so that it is wanted where that was (TEN-5)."""
+    client = _Client()
+    for number in range(500):
+        await client.log("error" if number == 400 else "debug")
+    await client.telling.close()
+    await client.telling.close()
+
+    ((level, said),) = client.notes
+    dropped = 500 - len(client.told)
+    assert 0 < dropped <= 500 - MOST_PER_S
+    assert str(said).startswith(f"{dropped} log messages of this call were dropped")
+    assert level == "error"
+
+
+async def test_the_note_comes_when_it_is_calm() -> None:
+    """Ours: a long call that once said too much says so long before it ends (TEN-5)."""
+    client = _Client()
+    for _ in range(200):
+        await client.log("warning")
+    client.heard.clear()
+    with anyio.fail_after(30):
+        await client.heard.wait()
+
+    assert client.notes[0][0] == "warning"
+    await client.telling.close()
+    assert len(client.notes) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST_PER_S])
+async def test_what_is_within_measure_is_told_as_it_is(count: int) -> None:
+    """Ours: nobody notices the measure who does not overdo it."""
+    client = _Client()
+    for number in range(count):
+        await client.progress(number)
+    await client.telling.close()
+
+    assert client.told == list(range(count))
+    assert client.notes == []

@@ -1,0 +1,233 @@
+"""What a listening client is told of, what waits for a newer catalog, and the SDK's way of telling it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import anyio
+import pytest
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
+
+from gateway.bus.places import Places
+from gateway.connections.roster import Listener
+from gateway.definitions.validators import Validators
+from gateway.domain.identifiers import KeyId, SourceId, TenantId
+from gateway.domain.keys import Scope
+from gateway.domain.primitives import Family
+from gateway.domain.principals import Principal
+from gateway.domain.profiles import DEFAULT_PROFILE
+from gateway.domain.requests import Credential, NamedCredential
+from gateway.errors import Unavailable
+from gateway.handlers.bind import Binder
+from gateway.protocol.request_context import CURRENT, Exchange
+from gateway.protocol.stateless.subscription_stream import ListenStreams
+from gateway.protocol.stateless.subscriptions import Listen, Listens
+from gateway.registry.build import View
+from gateway.registry.cursors import Cursors
+from gateway.registry.registry import Registry
+from gateway.upstream.pool import Upstream
+from tests.support.snapshots import imported, primitive, snapshot
+from tests.unit.protocol.test_sdk_streams import Asgi
+
+ALICE = Principal(
+    tenant=TenantId("ten_a"), slug="acme", key=KeyId("key_1"), subject="alice", scopes=frozenset({Scope.MCP})
+)
+README, CHANGES = (primitive(Family.RESOURCE, uri) for uri in ("docs://readme", "docs://changes"))
+
+
+class _NoSecrets:
+    async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
+        return {}
+
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        return None
+
+
+class _Catalogs:
+    """A catalog that moves when a test says so."""
+
+    def __init__(self) -> None:
+        self.is_known = True
+        self.listeners: list[Listener] = []
+
+    def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
+        del shown
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
+
+    has_new_code = False
+
+    def is_current(self, shown: Registry) -> bool:
+        del shown
+        return self.is_known
+
+
+class _Free:
+    """Places without end."""
+
+    def __init__(self) -> None:
+        self.held = 0
+
+    async def take(self, tenant: TenantId, key: KeyId, cap: int) -> str:
+        del tenant, key, cap
+        self.held += 1
+        return "place"
+
+    async def free(self, tenant: TenantId, key: KeyId, place: str) -> None:
+        del tenant, key, place
+        self.held -= 1
+
+
+def _registry(*resources: Any, tools: tuple[str, ...] = ("list_pets",), revision: int = 1) -> Registry:
+    shown = snapshot(tools=[imported(name) for name in tools], primitives=resources, revision=revision)
+    view = View(shown, Binder(Upstream(), _NoSecrets(), Validators()), None)
+    return Registry(ALICE, DEFAULT_PROFILE, view, Cursors(b"k" * 32))
+
+
+def _listen(registry: Registry, catalogs: _Catalogs, *uris: str, **lists: bool) -> Listen:
+    return Listen(registry, catalogs, SubscriptionFilter(resource_subscriptions=list(uris) or None, **lists))
+
+
+async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
+    """MCP: what was not asked for, not declared or may not be read is left out (RES-4)."""
+    registry = _registry(README)
+    listen = _listen(
+        registry,
+        _Catalogs(),
+        "docs://readme",
+        "docs://none",
+        "docs://readme",
+        tools_list_changed=True,
+        prompts_list_changed=True,
+    )
+
+    assert listen.served == SubscriptionFilter(tools_list_changed=True, resource_subscriptions=["docs://readme"])
+    assert (
+        _listen(_registry(), _Catalogs(), "docs://readme", resources_list_changed=True).served == SubscriptionFilter()
+    )
+
+
+async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
+    """Ours: a client that reads slowly finds the newest state, not a queue (CAP-2)."""
+    listen = _listen(_registry(README, CHANGES), _Catalogs(), "docs://readme", "docs://changes")
+    woken: list[None] = []
+    listen.wake = lambda: woken.append(None)
+    for uri in ("docs://changes", "docs://readme", "docs://changes", "docs://none"):
+        listen.tell(uri)
+
+    assert (list(listen.take()), listen.take()) == (["docs://changes", "docs://readme"], ())
+    listen.tell("docs://readme")
+    assert list(listen.take()) == ["docs://readme"]
+    assert woken
+
+
+async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
+    """Ours: a client that reads slowly does not hear of what it lost sight of meanwhile (RES-4, TEN-5)."""
+    before = _registry(README, CHANGES)
+    listen = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
+    listen.tell("docs://readme", "docs://changes")
+
+    listen.hear(before, _registry(CHANGES, revision=2))
+
+    assert list(listen.take()) == ["docs://changes"]
+    listen.close()
+
+
+async def test_a_burst_of_updates_is_told_together() -> None:
+    """Ours: what changes in a moment wakes a client once, each resource told once and in its order (RES-4)."""
+    listens, registry = Listens(_Catalogs(), cast(Places, _Free())), _registry(README, CHANGES)
+    wanted = SubscriptionFilter(resource_subscriptions=["docs://readme", "docs://changes"])
+    listen, woken, told = await listens.open(registry, wanted), asyncio.Event(), list[Any]()
+
+    def wake() -> None:
+        told.append(list(listen.take()))
+        woken.set()
+
+    listen.wake = wake
+    for uri in ("docs://changes", "docs://readme", "docs://changes", "docs://none", "docs://changes"):
+        listens.tell(ALICE.tenant, uri)
+        listens.tell(TenantId("ten_b"), uri)
+    with anyio.fail_after(10):
+        await woken.wait()
+    await listens.close(listen)
+
+    assert told == [["docs://changes", "docs://readme"]]
+
+
+async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
+    """Ours: who lost sight of a resource is not told by a replica that has yet to learn of it (TEN-5)."""
+    catalogs, before = _Catalogs(), _registry(README, CHANGES)
+    listen = _listen(before, catalogs, "docs://readme", "docs://changes")
+    catalogs.is_known = False
+    listen.tell("docs://readme")
+    listen.tell("docs://changes")
+    assert listen.take() == ()
+
+    catalogs.is_known = True
+    listen.hear(before, _registry(CHANGES, revision=2))
+
+    assert list(listen.take()) == ["docs://changes"]
+    listen.close()
+
+
+async def test_changed_lists_are_told_to_whom_they_were_promised() -> None:
+    """MCP: only the kinds that were asked for (CAP-2)."""
+    before = _registry(README)
+    listen = _listen(before, _Catalogs(), tools_list_changed=True)
+    woken = asyncio.Event()
+    listen.wake = woken.set
+    listen.hear(before, _registry(README, CHANGES, tools=("list_pets", "get_pet"), revision=2))
+    with anyio.fail_after(30):
+        await woken.wait()
+
+    assert list(listen.take()) == [Family.TOOL]
+
+
+async def test_a_listener_ends_with_its_tenant_its_key_and_its_replica() -> None:
+    """Ours: each end is one the client is told of (RES-6, SRV-3)."""
+    free = _Free()
+    catalogs = _Catalogs()
+    listens = Listens(catalogs, cast(Places, free))
+    registry = _registry()
+    one, two, three = [await listens.open(registry, SubscriptionFilter()) for _ in range(3)]
+    catalogs.listeners[0](registry, None)
+    assert (one.is_over, two.is_over) == (True, False)
+    await listens.close(one)
+    listens.end(ALICE.tenant, KeyId("key_2"))
+    listens.end(TenantId("ten_b"), ALICE.key)
+    assert not two.is_over
+    await listens.close(three)
+    listens.end(ALICE.tenant, ALICE.key)
+    assert (two.is_over, len(listens)) == (True, 1)
+    await listens.close(two)
+    listens.end_all()
+
+    assert (len(listens), free.held, catalogs.listeners) == (0, 0, [])
+    with pytest.raises(Unavailable):
+        await listens.open(registry, SubscriptionFilter())
+
+
+async def test_the_sdks_way_of_telling_says_the_same() -> None:
+    """MCP: acknowledged first, then what changes, then the final result, each with the subscription's id (RES-4)."""
+    listens, registry = Listens(_Catalogs(), cast(Places, _Free())), _registry(README)
+    server: Server[Any] = Server("t", version="1")
+    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, ListenStreams(listens).serve)
+    server.middleware.clear()
+    manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["docs://readme"]}
+    asked = Asgi("subscriptions/listen", {"notifications": wanted})
+    CURRENT.set(Exchange(ALICE, registry, "c"))
+    async with manager.run(), anyio.create_task_group() as group:
+        group.start_soon(manager.handle_request, asked.scope, asked.receive, asked.send)
+        with anyio.fail_after(10):
+            await asked.arrived.wait()
+        listens.tell(ALICE.tenant, "docs://readme")
+        listens.end_all()
+
+    order = ["acknowledged", "resources/updated", '"resultType":"complete"']
+    places = [asked.said.index(word) for word in order]
+    assert places == sorted(places)
+    assert asked.said.count('"io.modelcontextprotocol/subscriptionId":1') == 3
+    assert len(listens) == 0

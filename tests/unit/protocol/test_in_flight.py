@@ -1,0 +1,70 @@
+"""Open requests, counted by key."""
+
+import pytest
+
+from gateway.bus.places import streams_of_key
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Scope
+from gateway.domain.policy import Limits
+from gateway.domain.principals import Principal
+from gateway.errors import LimitExceeded
+from gateway.protocol.in_flight import SPARE, Crowds
+
+
+def _of(tenant: str, key: str) -> Principal:
+    return Principal(tenant=TenantId(tenant), slug=tenant, key=KeyId(key), subject=key, scopes=frozenset({Scope.MCP}))
+
+
+ALICE, BOB = _of("ten_a", "key_alice"), _of("ten_a", "key_bob")
+FEW = Limits(concurrency=2, streams=4)
+
+
+def test_a_key_has_so_many_and_another_its_own() -> None:
+    """Ours: what its calls and streams may come to and some more, each key for itself (TEN-3, TEN-5)."""
+    crowds = Crowds()
+    most = FEW.concurrency + 4 + SPARE
+    for _ in range(most):
+        crowds.enter(ALICE, FEW)
+
+    with pytest.raises(LimitExceeded) as caught:
+        crowds.enter(ALICE, FEW)
+    assert caught.value.retry_after_s
+    assert str(most) in caught.value.message
+    crowds.enter(BOB, FEW)
+    crowds.leave(ALICE)
+    crowds.enter(ALICE, FEW)
+    assert len(crowds) == most + 1
+
+
+def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
+    """ISO-3: many keys of one tenant together leave three quarters to the others."""
+    crowds = Crowds(most=40)
+    for number in range(10):
+        crowds.enter(_of("ten_a", f"key_{number}"), FEW)
+
+    with pytest.raises(LimitExceeded, match="10 of 40"):
+        crowds.enter(_of("ten_a", "key_last"), FEW)
+    crowds.enter(_of("ten_b", "key_other"), FEW)
+    crowds.leave(_of("ten_a", "key_0"))
+    crowds.enter(_of("ten_a", "key_last"), FEW)
+    assert (crowds.places.held("ten_a"), crowds.places.held("ten_b")) == (10, 1)
+
+
+def test_nothing_is_kept_of_who_has_left() -> None:
+    """Ours: keys that come and go leave nothing behind (RES-6)."""
+    crowds = Crowds()
+    for _ in range(3):
+        crowds.enter(ALICE, FEW)
+    for _ in range(3):
+        crowds.leave(ALICE)
+
+    assert len(crowds) == 0
+
+
+@pytest.mark.parametrize(
+    ("cap", "share"), [(1, 1), (2, 2), (5, 5), (20, 18), (50, 45), (60, 50), (100, 50), (101, 51), (1000, 500)]
+)
+def test_a_key_has_most_of_few_streams_and_half_of_many(cap: int, share: int) -> None:
+    """Ours: 50 where nothing was said, more where the tenant has more than a hundred (TEN-3)."""
+    assert streams_of_key(cap) == share
+    assert streams_of_key(Limits().streams) == 50

@@ -1,0 +1,75 @@
+"""The pace of one tenant's requests at a replica: counted on a clock of the test's own."""
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Limits
+from gateway.protocol.request_rate import LEAST_PER_S, MOST_S, Pacing
+
+EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
+
+
+def _begun(pacing: Pacing, limits: Limits, *, offered_per_s: float, seconds: float, open_at_once: int) -> int:
+    """Number of requests that begin within the time, with a fixed number open at once."""
+    begun, ready = 0, [0.0] * open_at_once
+    while (now := min(ready)) < seconds:
+        place = ready.index(now)
+        begins = now + pacing.delay(EVIL, limits, now)
+        begun += begins < seconds
+        ready[place] = max(begins, now + open_at_once / offered_per_s)
+    return begun
+
+
+def test_a_flood_of_any_request_is_begun_at_the_tenants_rate() -> None:
+    """ISO-3: ten times the limits, whether the requests are calls, lists or refused, over 256 connections."""
+    limits = Limits(calls_per_second=200, burst=400)
+    begun = _begun(Pacing(), limits, offered_per_s=2000, seconds=10, open_at_once=256)
+
+    assert begun <= 1.05 * (10 * LEAST_PER_S) + 0.25 * LEAST_PER_S
+
+
+def test_one_tenants_flood_delays_no_other() -> None:
+    """ISO-3: schedules are kept apart."""
+    pacing = Pacing()
+    for _ in range(10_000):
+        pacing.delay(EVIL, Limits(), 0.0)
+
+    assert 0 < pacing.delay(EVIL, Limits(), 0.0) <= MOST_S
+    assert pacing.delay(THIRD, Limits(), 0.0) == 0
+    assert pacing.delay(EVIL, Limits(), 60.0) == 0
+
+
+def test_a_tenant_within_its_rate_never_waits() -> None:
+    """Ours: an even rate below the pace and a short burst pass without a wait."""
+    pacing = Pacing()
+    waits = [pacing.delay(EVIL, Limits(), number / 200) for number in range(2000)]
+    burst = [pacing.delay(THIRD, Limits(), 1.0) for _ in range(int(LEAST_PER_S * 0.25))]
+
+    assert not any(waits)
+    assert not any(burst)
+
+
+def test_the_pace_rises_with_the_limit_that_the_operator_allows() -> None:
+    """Ours: a tenant with a high limit is not held back below it."""
+    pacing, limits = Pacing(), Limits(calls_per_second=10_000)
+
+    assert not any(pacing.delay(EVIL, limits, number / 10_000) for number in range(20_000))
+
+
+def test_a_late_loop_slows_a_flood_and_nothing_else() -> None:
+    """ISO-3: where the machine is busy, a tenant above its rate has less of it, and others do not wait."""
+    pacing, limits = Pacing(), Limits(calls_per_second=200)
+    for _ in range(100):
+        pacing.note_lag(0.1)
+    begun = _begun(pacing, limits, offered_per_s=2000, seconds=10, open_at_once=256)
+    waits = [pacing.delay(THIRD, limits, number / 200) for number in range(2000)]
+
+    assert begun <= 0.42 * 10 * LEAST_PER_S + 0.25 * LEAST_PER_S
+    assert not any(waits)
+
+
+def test_schedules_are_bounded_in_number() -> None:
+    """Ours: tenants that come and go leave nothing behind for ever."""
+    pacing = Pacing()
+    for number in range(10_000):
+        pacing.delay(TenantId(f"ten_{number}"), Limits(), 0.0)
+
+    assert len(pacing) <= 4096
