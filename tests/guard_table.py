@@ -17,7 +17,7 @@ OUTBOUND_ATTACKS = "tests/attacks/outbound/test_outbound_egress.py"
 MCP_EDGE = "tests/behaviour/protocol/test_edge.py"
 WIRE_REFUSALS = "tests/behaviour/protocol/test_wire_refusals.py"
 ASKING = "tests/behaviour/sessions/test_asking.py"
-RESPONSE_STREAMS = "tests/integration/bus/test_response_streams.py"
+RESPONSE_STREAMS = "tests/integration/redis/test_response_streams.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
 ISOLATION = "tests/integration/store/test_isolation.py"
 STORE = "tests/integration/store/test_store.py"
@@ -31,7 +31,7 @@ POOL = "tests/integration/upstream/test_pool.py"
 ANSWERS = "tests/integration/upstream/test_answers.py"
 CONNECTIONS = "tests/integration/upstream/test_connections.py"
 INFLATE = "tests/unit/upstream/test_inflate.py"
-MESSAGES = "tests/unit/bus/test_messages.py"
+MESSAGES = "tests/unit/redis/test_envelopes.py"
 CONFIRM = "tests/unit/calls/test_confirmation.py"
 INNER = "tests/unit/handlers/test_inner_calls.py"
 DECLARED = "tests/unit/handlers/test_declared.py"
@@ -42,7 +42,7 @@ WEBHOOKS = "tests/behaviour/updates/test_webhooks.py"
 MODERN = "tests/behaviour/sessions/test_modern.py"
 MIRRORED = "tests/behaviour/protocol/test_mirrored_arguments.py"
 SUBSCRIPTIONS = "tests/behaviour/sessions/test_subscriptions.py"
-SUBSCRIBERS = "tests/integration/bus/test_subscribers.py"
+SUBSCRIBERS = "tests/integration/redis/test_subscribers.py"
 PERMISSIONS = "tests/attacks/test_egress_permissions.py"
 OUTBOUND_PERMISSIONS = "tests/attacks/outbound/test_outbound_permissions.py"
 BUDGET = "tests/attacks/test_argument_budget.py"
@@ -292,26 +292,28 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "session-record-of-its-tenant",
         "a record copied below another tenant is no session",
-        "gateway/bus/sessions.py",
+        "gateway/redis/sessions/records.py",
         "if record is None or record.tenant != tenant or record.id != session:",
         "if record is None:",
-        ("tests/integration/bus/test_sessions.py::test_a_record_copied_to_another_tenant_is_no_session",),
+        ("tests/integration/redis/sessions/test_records.py::test_a_record_copied_to_another_tenant_is_no_session",),
     ),
     Guard(
         "session-id-form",
         "what cannot be an id of ours is not asked for",
-        "gateway/bus/sessions.py",
+        "gateway/redis/sessions/records.py",
         "        if not _ID.fullmatch(session):\n            return None",
         "        if False:\n            return None",
-        ("tests/integration/bus/test_sessions.py::test_an_id_that_we_never_made_is_none_even_if_it_is_stored",),
+        (
+            "tests/integration/redis/sessions/test_records.py::test_an_id_that_we_never_made_is_none_even_if_it_is_stored",
+        ),
     ),
     Guard(
         "session-cap",
         "a tenant has no more sessions than it may",
-        "gateway/bus/sessions.py",
+        "gateway/redis/sessions/records.py",
         "if redis.call('ZCARD', KEYS[index]) >= tonumber(ARGV[index + 2]) then",
         "if false then",
-        ("tests/integration/bus/test_sessions.py::test_the_cap_holds_over_replicas",),
+        ("tests/integration/redis/sessions/test_records.py::test_the_cap_holds_over_replicas",),
     ),
     Guard(
         "cursor-signature",
@@ -375,7 +377,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "event-mac",
         "whoever can publish in Redis cannot forge an event",
-        "gateway/bus/messages.py",
+        "gateway/redis/envelopes.py",
         "if not any(hmac.compare_digest(mac, _mac(secret, channel, payload)) for secret in self._secrets):",
         "if False:",
         (MESSAGES,),
@@ -383,7 +385,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "event-mac-binds-its-channel",
         "an event cannot be carried over to another channel",
-        "gateway/bus/messages.py",
+        "gateway/redis/envelopes.py",
         'channel + b"\\0" + payload, hashlib',
         "payload, hashlib",
         (f"{MESSAGES}::test_a_message_on_another_tenants_channel_is_refused",),
@@ -391,7 +393,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "event-tenant",
         "the tenant in an event is the tenant of its channel",
-        "gateway/bus/messages.py",
+        "gateway/redis/envelopes.py",
         'if not isinstance(tenant, str) or channel != f"{self._prefix}{tenant}{self._suffix}".encode():',
         "if not isinstance(tenant, str):",
         (f"{MESSAGES}::test_a_payload_that_names_another_tenant_is_refused",),
@@ -407,10 +409,10 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "request-id-claimed",
         "the id of a request that is under way is nobody else's at any replica",
-        "gateway/bus/claims.py",
+        "gateway/redis/sessions/request_claims.py",
         "ARGV[3], ARGV[4]) then return 0 end",
         "ARGV[3], ARGV[4]) then return 1 end",
-        ("tests/integration/bus/test_pings_and_claims.py::test_a_claimed_id_is_nobody_elses_until_it_is_given_back",),
+        ("tests/integration/redis/test_pings_and_claims.py::test_a_claimed_id_is_nobody_elses_until_it_is_given_back",),
     ),
     Guard(
         "requests-of-one-key",
@@ -423,7 +425,7 @@ SESSIONS_AND_CURSORS = (
     Guard(
         "streams-of-one-key",
         "one key does not take most of many streams",
-        "gateway/bus/places.py",
+        "gateway/redis/limits/stream_limiter.py",
         "return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)",
         "return share_of(cap)",
         ("tests/unit/protocol/test_in_flight.py::test_a_key_has_most_of_few_streams_and_half_of_many",),
@@ -977,7 +979,7 @@ CALLS = (
     Guard(
         "listen-limit",
         "a tenant has no more open streams than its policy allows",
-        "gateway/bus/places.py",
+        "gateway/redis/limits/stream_limiter.py",
         "            if not await self._is_free(tenant, key, place, cap):",
         "            if False:",
         ("tests/behaviour/protocol/test_listen.py::test_streams_are_limited_per_tenant",),
@@ -1508,7 +1510,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "overflow-signature",
         "whoever can write into Redis writes no audit trail",
-        "gateway/bus/overflow.py",
+        "gateway/redis/audit_spool.py",
         "return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)",
         "return True",
         ("tests/integration/store/test_audit_overflow.py::test_an_entry_that_we_did_not_write_is_none",),
@@ -1516,7 +1518,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "overflow-of-its-installation",
         "two installations that share a Redis do not take each other's audit trail",
-        "gateway/bus/overflow.py",
+        "gateway/redis/audit_spool.py",
         'self._named = f"{self._shared}:{installation}"',
         'self._named = f"{self._shared}:one"',
         ("tests/integration/store/test_audit_overflow.py::test_two_installations_share_a_redis",),
@@ -1532,7 +1534,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "log-signature",
         "a message in a session's stream is ours or told to nobody",
-        "gateway/bus/logs.py",
+        "gateway/redis/sessions/stream_log.py",
         "is_ours = len(fields) > _MAC_PLACE and self._seal.holds(name, flag, text, fields[_MAC_PLACE])",
         "is_ours = True",
         ("tests/attacks/test_edge_redis.py::test_what_nobody_of_ours_wrote_is_told_to_nobody",),
@@ -1540,7 +1542,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "log-signature-of-the-stream",
         "a message is good in the stream that it was written for",
-        "gateway/bus/seals.py",
+        "gateway/redis/entry_mac.py",
         'mac.update(len(name).to_bytes(4, "big") + name + kind)',
         "mac.update(kind)",
         ("tests/attacks/test_edge_redis.py::test_what_was_written_for_another_stream_is_told_to_nobody",),
@@ -1635,7 +1637,7 @@ WHO_IS_TOLD = (
     Guard(
         "subscriptions-seldom-renewed",
         "a session with many subscriptions costs Redis no more than one with none",
-        "gateway/bus/sessions.py",
+        "gateway/redis/sessions/records.py",
         "if left ~= -2 and left < tonumber(ARGV[2]) then",
         "if true then",
         (f"{SUBSCRIBERS}::test_a_session_with_many_subscriptions_costs_as_little_as_one_with_none",),
@@ -1646,7 +1648,7 @@ WHO_IS_TOLD = (
         "migrations/versions/0009_due_work_in_turns.py",
         "where w.turn <= of_each",
         "where true",
-        ("tests/integration/work/test_rounds.py::test_a_tenants_backlog_hides_nobody_elses_work",),
+        ("tests/integration/jobs/test_scheduler.py::test_a_tenants_backlog_hides_nobody_elses_work",),
     ),
 )
 
@@ -1788,7 +1790,7 @@ EGRESS_OF_TENANTS = (
     Guard(
         "egress-tenant-of-each-request",
         "a request on its way out names its tenant, whose permissions it has",
-        "gateway/work/watches.py",
+        "gateway/jobs/watch_poller.py",
         "self.catalog.upstream.ask(request, tenant=look.tenant, limit_bytes=LARGEST)",
         "self.catalog.upstream.ask(request, limit_bytes=LARGEST)",
         ("tests/unit/upstream/test_allow_list.py::test_every_request_names_its_tenant",),
@@ -1964,7 +1966,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "session-record-seal",
         "a writer of Redis makes no session",
-        "gateway/bus/sessions.py",
+        "gateway/redis/sessions/records.py",
         "is_ours = self._seal.holds(self.keys(tenant, session).record, text, mac=mac)",
         "is_ours = True",
         (f"{REDIS_WRITERS}::test_nothing_sealed_is_believed_from_another_hand_or_place",),
@@ -1972,7 +1974,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "answer-seal",
         "a writer of Redis answers no question",
-        "gateway/bus/questions.py",
+        "gateway/redis/sessions/pending_requests.py",
         "if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):",
         "if False:",
         (f"{REDIS_WRITERS}::test_nothing_sealed_is_believed_from_another_hand_or_place",),
@@ -1980,7 +1982,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "kept-result-seal",
         "a writer of Redis puts nothing before an agent",
-        "gateway/bus/leftovers.py",
+        "gateway/redis/caches/result_overflow.py",
         "if not self._seal.holds(key, content_type, body, mac=mac):",
         "if False:",
         (f"{REDIS_WRITERS}::test_nothing_sealed_is_believed_from_another_hand_or_place",),
@@ -1988,7 +1990,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "seal-of-the-place",
         "what is sealed is good in its own place only",
-        "gateway/bus/seals.py",
+        "gateway/redis/entry_mac.py",
         "    for part in parts:\n        mac.update(len(part)",
         "    for part in parts[1:]:\n        mac.update(len(part)",
         (f"{REDIS_WRITERS}::test_nothing_sealed_is_believed_from_another_hand_or_place",),
@@ -1996,7 +1998,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "unsealed-for-a-while",
         "state without a MAC is believed during an upgrade only",
-        "gateway/bus/bus.py",
+        "gateway/redis/event_bus.py",
         "return time.time() < self._unsealed_until",
         "return True",
         (f"{REDIS_WRITERS}::test_state_of_the_release_before_is_believed_for_a_while_only",),
@@ -2004,7 +2006,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "subscribers-are-sessions",
         "an update is sealed for names that are sessions only",
-        "gateway/bus/subscriptions.py",
+        "gateway/redis/sessions/subscriptions.py",
         "if is_session_id(session)]",
         "]",
         (f"{REDIS_WRITERS}::test_planted_subscribers_reach_no_other_place",),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from gateway.app.keys import Keys
 from gateway.app.tracing import find_traces
-from gateway.bus.bus import Bus
-from gateway.bus.overflow import Overflow
-from gateway.bus.trail_heads import RedisHeads
+from gateway.redis.audit_heads import RedisHeads
+from gateway.redis.audit_spool import Overflow
+from gateway.redis.event_bus import Bus
 from gateway.settings import Settings
 from gateway.store.audit_anchors import ANCHOR_PURPOSE
 from gateway.store.audit_moved import Moved

@@ -3,8 +3,6 @@
 from typing import assert_never
 
 from gateway.app.inside import Inside
-from gateway.bus.bus import Bus
-from gateway.bus.subscriptions import Subscriptions
 from gateway.domain.events import (
     CatalogMoved,
     Event,
@@ -15,9 +13,11 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
+from gateway.jobs.template_fanout import Instances
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.subscriptions import Subscriptions
 from gateway.store.audit_chain import CATALOG
 from gateway.store.audit_moved import Moved
-from gateway.work.instances import Instances
 
 
 class Events:

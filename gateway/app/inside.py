@@ -6,9 +6,6 @@ from gateway.app.doors import Doors
 from gateway.app.keys import Keys
 from gateway.app.registrations import Registrations
 from gateway.app.stored_keys import StoredKeys
-from gateway.bus.buckets import Buckets
-from gateway.bus.leftovers import Leftovers
-from gateway.bus.tokens import SharedTokens
 from gateway.calls.run import Calls
 from gateway.calls.shape import Shaper
 from gateway.catalog.egress import StoredAllowLists
@@ -22,6 +19,9 @@ from gateway.handlers.bind import Binder
 from gateway.handlers.query import Queries
 from gateway.identity.credentials import Credentials
 from gateway.identity.failures import FailureLimit
+from gateway.redis.caches.oauth_tokens import SharedTokens
+from gateway.redis.caches.result_overflow import Leftovers
+from gateway.redis.limits.call_limiter import Buckets
 from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
 from gateway.telemetry.metrics import Metrics

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from gateway.app.doors import Doors
 from gateway.app.readiness import Readiness
-from gateway.bus.sessions import Sessions
 from gateway.catalog.snapshots import Snapshots
+from gateway.redis.sessions.records import Sessions
 from gateway.telemetry.metrics import Metrics
 
 

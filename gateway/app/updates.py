@@ -4,14 +4,14 @@ from functools import partial
 
 from gateway.app.doors import Doors
 from gateway.app.inside import Inside
-from gateway.bus.backing import Backing
 from gateway.catalog import idempotency, watches
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.webhooks import Once
 from gateway.domain.identifiers import TenantId
+from gateway.jobs.scheduler import Rounds
+from gateway.jobs.watch_poller import Watching
+from gateway.redis.sessions.stores import Backing
 from gateway.web.webhooks import Hooks
-from gateway.work.rounds import Rounds
-from gateway.work.watches import Watching
 
 
 def build_hooks(catalog: Catalog, inside: Inside, backing: Backing) -> Hooks:

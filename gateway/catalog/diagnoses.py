@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from gateway.bus.checkup import RedisFacts
 from gateway.domain.findings import Finding, Verdict
 from gateway.errors import GatewayError
+from gateway.redis.diagnostics import RedisFacts
 from gateway.store.checkup import DatabaseFacts, RoleFacts
 from gateway.store.engine import SCHEMA
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import anyio
 
-from gateway.bus.checkup import RedisFacts, examine_redis
 from gateway.catalog.diagnoses import judge_database, judge_redis
 from gateway.catalog.hidden import find_hidden
 from gateway.catalog.installation import (
@@ -24,6 +23,7 @@ from gateway.catalog.stored_handlers import judge_handlers
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
+from gateway.redis.diagnostics import RedisFacts, examine_redis
 from gateway.store import secrets, sources, tenants
 from gateway.store.checkup import DatabaseFacts, examine_database
 from gateway.store.engine import Store

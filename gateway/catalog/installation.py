@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gateway.bus.checkup import RedisFacts
 from gateway.catalog.code import CodeCatalog
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.policy import Decision, Policy, Safety
+from gateway.redis.diagnostics import RedisFacts
 from gateway.store.checkup import DatabaseFacts
 from gateway.store.sealing import Sealer
 from gateway.upstream.addresses import is_public, read_address

@@ -1,6 +1,6 @@
 """Watches: which URL the gateway looks at for which resource, as tenants declare them.
 
-Looking itself is `gateway.work`'s; here is what it reads and writes. A look that somebody has begun is his until its
+Looking itself is `gateway.jobs`'s; here is what it reads and writes. A look that somebody has begun is his until its
 time is over, so each one is made by one replica, and by another one when that one dies.
 """
 

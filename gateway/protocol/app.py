@@ -8,9 +8,6 @@ from typing import Self
 import structlog
 from mcp_types import SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.bus.backing import Backing
-from gateway.bus.leftovers import Leftovers
-from gateway.bus.lives import Life
 from gateway.calls.run import Calls
 from gateway.connections.connections import Connections
 from gateway.domain.events import (
@@ -25,6 +22,7 @@ from gateway.domain.events import (
 from gateway.domain.fair_share import FairShare
 from gateway.domain.principals import Principal
 from gateway.identity.credentials import Credentials
+from gateway.jobs.template_fanout import Instances
 from gateway.protocol.endpoint import Endpoint
 from gateway.protocol.fast_path import Plain
 from gateway.protocol.http.event_streams import KEEP_ALIVE_S, Streams
@@ -41,8 +39,10 @@ from gateway.protocol.stateless.request_state import seal_states
 from gateway.protocol.stateless.subscription_stream import ListenStreams
 from gateway.protocol.stateless.subscriptions import Listens
 from gateway.protocol.stateless.transport import Modern
+from gateway.redis.caches.result_overflow import Leftovers
+from gateway.redis.heartbeat import Life
+from gateway.redis.sessions.stores import Backing
 from gateway.telemetry.traces import Traces
-from gateway.work.instances import Instances
 
 log = structlog.get_logger(__name__)
 

@@ -7,12 +7,12 @@ tenant together have a quarter of what the replica serves.
 
 from typing import Final
 
-from gateway.bus.places import streams_of_key
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import KeyId
 from gateway.domain.policy import Limits
 from gateway.domain.principals import Principal
 from gateway.errors import LimitExceeded
+from gateway.redis.limits.stream_limiter import streams_of_key
 
 SPARE: Final = 50
 """How many requests a key may have open beside its calls and streams."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gateway.bus.trail_heads import RedisHeads
 from gateway.catalog import audit, tenants
 from gateway.catalog.catalog import Change, record
 from gateway.domain.audit import AnchorState, HeadsCompared, HeadsState, Trail
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting
+from gateway.redis.audit_heads import RedisHeads
 from gateway.settings import load_settings
 from gateway.store.audit_anchors import TrailHead
 from gateway.store.audit_outside import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head

@@ -9,17 +9,17 @@ import anyio
 import pytest
 import redis.asyncio
 
-from gateway.bus.backing import Backing, back_sessions
-from gateway.bus.buckets import Buckets
-from gateway.bus.bus import Bus
-from gateway.bus.logs import ENTRY_BYTES, START
-from gateway.bus.messages import Envelope
-from gateway.bus.session_keys import STANDALONE, SessionKeys
-from gateway.bus.sessions import Sessions, new_session_id
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.policy import Limits
 from gateway.domain.sessions import SessionRecord
+from gateway.redis.envelopes import Envelope
+from gateway.redis.event_bus import Bus
+from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.records import Sessions, new_session_id
+from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stream_log import ENTRY_BYTES, START
 
 SECRET = b"the secret of all replicas"
 TENANTS = [TenantId(f"ten_{number}") for number in range(10)]
@@ -39,7 +39,7 @@ def _record(tenant: TenantId) -> SessionRecord:
 
 async def test_cancelled_callers_leave_no_reply_for_the_next(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a connection whose caller was cancelled never gives the next caller another tenant's answer (TEN-5)."""
-    monkeypatch.setattr("gateway.bus.sessions._MAX_LEASES", 1)  # nearly every reading goes to Redis
+    monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 1)  # nearly every reading goes to Redis
     sessions = Sessions(bus)
     records = [_record(tenant) for tenant in TENANTS]
     for record in records:

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from gateway.bus.bus import Bus
-from gateway.bus.checkup import examine_redis
 from gateway.domain.events import CatalogMoved
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
+from gateway.redis.diagnostics import examine_redis
+from gateway.redis.event_bus import Bus
 from tests.support.certificates import self_signed
 from tests.support.documents import many
 from tests.support.gateway import running_gateway

@@ -14,24 +14,24 @@ import msgspec
 import pytest
 import redis.asyncio
 
-from gateway.bus.backing import Backing, back_sessions
-from gateway.bus.buckets import Buckets
-from gateway.bus.bus import Bus
-from gateway.bus.leftovers import Leftovers
-from gateway.bus.lives import Life
-from gateway.bus.logs import START
-from gateway.bus.messages import Envelope, MessageRefused
-from gateway.bus.overflow import Overflow
-from gateway.bus.session_keys import STANDALONE, SessionKeys
-from gateway.bus.sessions import Sessions, new_session_id
-from gateway.bus.tokens import SharedTokens
-from gateway.bus.trail_heads import RedisHeads
 from gateway.domain.events import CatalogMoved
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.policy import Limits
 from gateway.domain.requests import AccessToken
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
+from gateway.redis.audit_heads import RedisHeads
+from gateway.redis.audit_spool import Overflow
+from gateway.redis.caches.oauth_tokens import SharedTokens
+from gateway.redis.caches.result_overflow import Leftovers
+from gateway.redis.envelopes import Envelope, MessageRefused
+from gateway.redis.event_bus import Bus
+from gateway.redis.heartbeat import Life
+from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.records import Sessions, new_session_id
+from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stream_log import START
 from gateway.store.audit_anchors import TrailHead
 from gateway.store.audit_outside import open_head, seal_head
 

@@ -26,9 +26,9 @@ import anyio
 import httpx
 from redis.asyncio import BlockingConnectionPool, ConnectionPool
 
-from gateway.bus.buckets import Buckets
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
+from gateway.redis.limits.call_limiter import Buckets
 from gateway.store.connect import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway

@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gateway.bus.bus import Bus
-from gateway.bus.trail_heads import RedisHeads
 from gateway.catalog import audit, tenants
 from gateway.catalog.catalog import Author, Catalog
 from gateway.domain.audit import AuditKind, CallRecord, Trail
@@ -14,6 +12,8 @@ from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Operator
 from gateway.identity.credentials import digest_key
+from gateway.redis.audit_heads import RedisHeads
+from gateway.redis.event_bus import Bus
 from gateway.store.audit_anchors import ANCHOR_PURPOSE
 from gateway.store.audit_chain import CATALOG
 from gateway.store.audit_moved import Moved

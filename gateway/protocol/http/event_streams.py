@@ -10,12 +10,12 @@ import time
 
 from starlette.types import Message, Receive, Send
 
-from gateway.bus.places import Places
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.http.responses import Headers, answer
 from gateway.protocol.http.sse import HEADERS, PING
+from gateway.redis.limits.stream_limiter import Places
 
 KEEP_ALIVE_S = 15.0
 _RETRY_S = 1.0

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.bus.session_keys import STANDALONE
 from gateway.errors import BadInput
 from gateway.protocol.http.responses import Headers
+from gateway.redis.sessions.keys import STANDALONE
 
 MEDIA_TYPE: Final = "text/event-stream"
 HEADERS: Final[Headers] = (

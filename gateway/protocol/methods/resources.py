@@ -7,7 +7,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.bus.leftovers import Leftovers
 from gateway.calls.run import Calls
 from gateway.errors import NotFound
 from gateway.handlers.port import InputRequired
@@ -16,6 +15,7 @@ from gateway.protocol.methods.capabilities import demand, has_resources
 from gateway.protocol.methods.peers import input_required_result, speaking
 from gateway.protocol.methods.result_overflow import bind_leftover, is_leftover
 from gateway.protocol.request_context import CURRENT, Spawn
+from gateway.redis.caches.result_overflow import Leftovers
 
 RESOURCE_NOT_FOUND = -32002
 """What the handshake era says of an unknown URI; 2026-07-28 says that the parameters are invalid."""

@@ -4,7 +4,6 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
 
-from gateway.bus.leftovers import SCHEME, Leftover, Leftovers
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.policy import Decision
 from gateway.domain.primitives import Family, Primitive
@@ -13,6 +12,7 @@ from gateway.domain.tools import Origin
 from gateway.errors import NotFound
 from gateway.handlers.bind import BoundResource
 from gateway.handlers.port import Call, Prepared
+from gateway.redis.caches.result_overflow import SCHEME, Leftover, Leftovers
 from gateway.registry.registry import Registry
 
 _PREFIX = f"{SCHEME}://"

@@ -19,7 +19,6 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.bus.leftovers import Leftovers
 from gateway.calls.run import Calls
 from gateway.errors import GatewayError
 from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
@@ -32,6 +31,7 @@ from gateway.protocol.methods.resources import Resources
 from gateway.protocol.methods.tools import Tools
 from gateway.protocol.request_context import CURRENT, Spawn
 from gateway.protocol.stateless.subscription_stream import ListenStreams
+from gateway.redis.caches.result_overflow import Leftovers
 
 log = structlog.get_logger(__name__)
 

@@ -12,11 +12,11 @@ from typing import Final
 import anyio
 import structlog
 
-from gateway.bus.questions import Questions
-from gateway.bus.session_keys import SessionKeys
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.client_requests import ANSWER_S
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.pending_requests import Questions
 
 log = structlog.get_logger(__name__)
 

@@ -18,8 +18,6 @@ from mcp_types import (
 from msgspec import structs
 from pydantic import ValidationError
 
-from gateway.bus.backing import Backing
-from gateway.bus.session_keys import SessionKeys
 from gateway.domain.events import RequestCancelled
 from gateway.domain.primitives import Family
 from gateway.domain.sessions import SessionRecord
@@ -32,6 +30,8 @@ from gateway.protocol.request_context import CURRENT, Exchange
 from gateway.protocol.sessions.peer import Asking, SessionPeer
 from gateway.protocol.sessions.response_sink import Outlet
 from gateway.protocol.sessions.running_requests import TurnId, Turns
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.stores import Backing
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,6 @@ from typing import Final
 import anyio
 from starlette.types import Receive, Send
 
-from gateway.bus.backing import Backing
-from gateway.bus.session_keys import STANDALONE
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import LimitExceeded, NotFound
 from gateway.protocol.http import sse
@@ -17,6 +15,8 @@ from gateway.protocol.http.sse import Place
 from gateway.protocol.methods.list_change_debouncer import Catalogs
 from gateway.protocol.request_context import Exchange
 from gateway.protocol.sessions.replay import RequestTail, StandaloneTail
+from gateway.redis.sessions.keys import STANDALONE
+from gateway.redis.sessions.stores import Backing
 
 FIRST_PRIMED: Final = "2025-11-25"
 """The first revision with events that have no content."""

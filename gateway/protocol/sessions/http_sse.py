@@ -14,8 +14,6 @@ import structlog
 from mcp_types import JSONRPCRequest
 from starlette.types import Receive, Scope, Send
 
-from gateway.bus.backing import Backing
-from gateway.bus.sessions import new_session_id
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound, RedisUnavailable
 from gateway.protocol.http import jsonrpc, sse
@@ -27,6 +25,8 @@ from gateway.protocol.sessions.get_stream import Listening, Visit
 from gateway.protocol.sessions.response_sink import OldOutlet
 from gateway.protocol.sessions.running_requests import TAKEN, Turn, TurnId, Turns
 from gateway.protocol.sessions.transport import belongs, not_a_message
+from gateway.redis.sessions.records import new_session_id
+from gateway.redis.sessions.stores import Backing
 
 log = structlog.get_logger(__name__)
 

@@ -11,10 +11,6 @@ import msgspec
 import structlog
 from mcp_types import ClientCapabilities
 
-from gateway.bus.bus import Bus
-from gateway.bus.preferences import Preferences
-from gateway.bus.questions import Questions
-from gateway.bus.session_keys import SessionKeys
 from gateway.errors import ClientSilent, RedisUnavailable
 from gateway.handlers.port import LogLevel, Question
 from gateway.protocol.http import jsonrpc
@@ -30,6 +26,10 @@ from gateway.protocol.methods.client_requests import (
 from gateway.protocol.methods.content_kinds import known_messages
 from gateway.protocol.methods.notification_throttle import Telling
 from gateway.protocol.sessions.response_sink import Outlet
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.log_levels import Preferences
+from gateway.redis.sessions.pending_requests import Questions
 
 log = structlog.get_logger(__name__)
 

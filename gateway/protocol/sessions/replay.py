@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from gateway.bus.backing import Backing
-from gateway.bus.logs import Found, Logs, Message, Run
-from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse
@@ -18,6 +15,9 @@ from gateway.protocol.http.jsonrpc import forgotten, list_changed, lost, resourc
 from gateway.protocol.http.sse import Place
 from gateway.protocol.methods.list_change_debouncer import Changes
 from gateway.protocol.sessions.client_ping import Pulse
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.stores import Backing
+from gateway.redis.sessions.stream_log import Found, Logs, Message, Run
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)

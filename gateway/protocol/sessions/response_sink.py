@@ -16,9 +16,6 @@ import anyio
 import msgspec
 import structlog
 
-from gateway.bus.backing import Backing
-from gateway.bus.claims import Claim
-from gateway.bus.session_keys import STANDALONE, SessionKeys
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse
 from gateway.protocol.http.event_streams import Stream
@@ -26,6 +23,9 @@ from gateway.protocol.http.jsonrpc import forgotten, lost
 from gateway.protocol.http.responses import Headers
 from gateway.protocol.http.sse import Place
 from gateway.protocol.sessions.replay import RequestTail
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.request_claims import Claim
+from gateway.redis.sessions.stores import Backing
 
 log = structlog.get_logger(__name__)
 

@@ -9,12 +9,12 @@ from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.bus.backing import Backing
-from gateway.bus.session_keys import SessionKeys
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import demand, has_resources
 from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
 from gateway.protocol.request_context import CURRENT
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.stores import Backing
 
 _SHOWN = 2048
 

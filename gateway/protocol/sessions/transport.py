@@ -13,8 +13,6 @@ import structlog
 from mcp_types import JSONRPCRequest
 from starlette.types import Receive, Scope, Send
 
-from gateway.bus.backing import Backing
-from gateway.bus.sessions import new_session_id
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound
 from gateway.protocol.fast_path import Plain, recognises
@@ -28,6 +26,8 @@ from gateway.protocol.sessions.escalation import Overdue
 from gateway.protocol.sessions.get_stream import FIRST_PRIMED, Listening, Visit
 from gateway.protocol.sessions.response_sink import Outlet, Posted, PostOutlet
 from gateway.protocol.sessions.running_requests import TAKEN, Turn, TurnId, Turns
+from gateway.redis.sessions.records import new_session_id
+from gateway.redis.sessions.stores import Backing
 from gateway.web.fields import fields_of
 
 log = structlog.get_logger(__name__)

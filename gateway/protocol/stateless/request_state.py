@@ -15,11 +15,11 @@ from mcp_types import INVALID_PARAMS
 from mcp_types import methods as surface
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
-from gateway.bus.nonces import Nonces
 from gateway.errors import LimitExceeded
 from gateway.protocol.implementation import NAME
 from gateway.protocol.request_context import CURRENT
 from gateway.protocol.stateless.input_rounds import read_rounds
+from gateway.redis.caches.single_use import Nonces
 
 STATE_S: Final = 600
 

@@ -14,12 +14,12 @@ from typing import Final
 import anyio.to_thread
 from mcp_types import SubscriptionFilter
 
-from gateway.bus.places import Places
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import Unavailable
 from gateway.protocol.methods.capabilities import has_resources
 from gateway.protocol.methods.list_change_debouncer import LISTS, Catalogs, Changes
+from gateway.redis.limits.stream_limiter import Places
 from gateway.registry.registry import Registry
 
 MAX_AGE_S: Final = 3600.0

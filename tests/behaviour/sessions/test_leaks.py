@@ -10,14 +10,14 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.bus.bus import Bus
-from gateway.bus.channels import Channels
-from gateway.bus.places import Places
 from gateway.connections.connections import Connections
 from gateway.protocol.http.event_streams import Streams
 from gateway.protocol.in_flight import Crowds
 from gateway.protocol.sessions.running_requests import Turns
 from gateway.protocol.stateless.subscriptions import Listens
+from gateway.redis.event_bus import Bus
+from gateway.redis.limits.stream_limiter import Places
+from gateway.redis.wakeups import Channels
 from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.behaviour.sessions.conftest import furnish
-from tests.integration.bus.conftest import OwnRedis
+from tests.integration.redis.conftest import OwnRedis
 from tests.support.events import Events, call
 from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
 from tests.support.replicas import until

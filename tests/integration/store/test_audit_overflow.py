@@ -8,11 +8,11 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gateway.bus.bus import Bus
-from gateway.bus.overflow import Overflow
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, RedisUnavailable
+from gateway.redis.audit_spool import Overflow
+from gateway.redis.event_bus import Bus
 from gateway.store import audit, tenants
 from gateway.store.audit_overflow import AuditDrain, pack
 from gateway.store.audit_writer import AuditWriter
@@ -197,7 +197,7 @@ async def test_one_replica_takes_out_at_a_time(overflow: Overflow, installation:
 
 async def test_a_full_overflow_takes_no_more(overflow: Overflow, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: nothing that was promised is dropped for something new."""
-    monkeypatch.setattr("gateway.bus.overflow.MOST", 2)
+    monkeypatch.setattr("gateway.redis.audit_spool.MOST", 2)
     await overflow.keep([b"1", b"2"])
     with pytest.raises(RedisUnavailable):
         await overflow.keep([b"3"])

@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl
 import anyio
 import pytest
 
-from gateway.bus.bus import Bus
-from gateway.bus.tokens import SharedTokens
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential
 from gateway.errors import TokenRefused, UpstreamError
+from gateway.redis.caches.oauth_tokens import SharedTokens
+from gateway.redis.event_bus import Bus
 from gateway.upstream.pool import Upstream
 from gateway.upstream.tokens import Tokens
 from tests.integration.upstream.loopback import Answer, Exchange, Loopback, body, loopback, says

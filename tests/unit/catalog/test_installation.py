@@ -9,7 +9,6 @@ import pytest
 from gateway.app.installation import describe_installation
 from gateway.app.keys import Keys
 from gateway.app.registrations import Registrations
-from gateway.bus.checkup import RedisFacts
 from gateway.catalog.diagnoses import judge_database, judge_redis
 from gateway.catalog.installation import (
     Installation,
@@ -22,6 +21,7 @@ from gateway.catalog.installation import (
 )
 from gateway.domain.findings import Verdict
 from gateway.errors import DatabaseUnavailable, RedisUnavailable
+from gateway.redis.diagnostics import RedisFacts
 from gateway.settings import Settings
 from gateway.store.checkup import DatabaseFacts
 

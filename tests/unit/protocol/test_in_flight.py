@@ -2,13 +2,13 @@
 
 import pytest
 
-from gateway.bus.places import streams_of_key
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Limits
 from gateway.domain.principals import Principal
 from gateway.errors import LimitExceeded
 from gateway.protocol.in_flight import SPARE, Crowds
+from gateway.redis.limits.stream_limiter import streams_of_key
 
 
 def _of(tenant: str, key: str) -> Principal:

@@ -10,7 +10,6 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
-from gateway.bus.places import Places
 from gateway.connections.roster import Listener
 from gateway.definitions.validators import Validators
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
@@ -24,6 +23,7 @@ from gateway.handlers.bind import Binder
 from gateway.protocol.request_context import CURRENT, Exchange
 from gateway.protocol.stateless.subscription_stream import ListenStreams
 from gateway.protocol.stateless.subscriptions import Listen, Listens
+from gateway.redis.limits.stream_limiter import Places
 from gateway.registry.build import View
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry

@@ -1,1 +1,0 @@
-"""Redis: events between replicas, session records, rates and slots; the only package that imports redis."""

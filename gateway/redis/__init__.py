@@ -1,0 +1,1 @@
+"""Redis: events between replicas, sessions, limits and caches; the only package that imports redis."""

@@ -1,0 +1,51 @@
+"""Heads of audit trails in Redis: one sealed head per tenant, renewed with every signature.
+
+The value carries its own MAC (`gateway.store.audit_outside`); this module only knows where it lies. A Redis without it
+is a store with nothing to compare.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.domain.identifiers import TenantId
+from gateway.redis.event_bus import Bus
+
+_KEPT_MS = 400 * 24 * 3600 * 1000
+"""Longer than a year after the last signature, so that heads of removed tenants go away some day."""
+
+_PUT = """
+for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 1], 'PX', ARGV[1]) end
+return 1
+"""
+_GET = "return redis.call('GET', KEYS[1])"
+
+
+class RedisHeads:
+    """The heads of all tenants in this Redis."""
+
+    name = "redis"
+    is_memory = True
+
+    def __init__(self, bus: Bus) -> None:
+        self._namespace = bus.namespace
+        self._put = bus.script(_PUT)
+        self._get = bus.script(_GET)
+
+    async def put(self, heads: Mapping[TenantId, bytes]) -> None:
+        """Keep these in place of older ones.
+
+        Raises:
+            RedisUnavailable: they may or may not be kept.
+        """
+        await self._put([self._key(tenant) for tenant in heads], _KEPT_MS, *heads.values())
+
+    async def get(self, tenant: TenantId) -> Sequence[bytes]:
+        """The tenant's head, or none.
+
+        Raises:
+            RedisUnavailable: nothing was read.
+        """
+        found: bytes | None = await self._get((self._key(tenant),))
+        return [] if found is None else [found]
+
+    def _key(self, tenant: TenantId) -> str:
+        return f"{self._namespace}:t:{tenant}:audit-head"

@@ -1,0 +1,1 @@
+"""Short-lived values that all replicas share: access tokens, truncated results, single-use ids."""

@@ -1,0 +1,130 @@
+"""Where replicas share the access tokens they fetched: in Redis, sealed, each until it expires.
+
+The key of a token starts with its tenant; what is behind it opens only with our key and only in its own place.
+"""
+
+import hmac
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import msgspec
+import structlog
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import AccessToken
+from gateway.errors import RedisUnavailable
+from gateway.redis.event_bus import Bus
+
+log = structlog.get_logger(__name__)
+
+_NONCE_BYTES = 12
+_LOCK_MS = 15_000
+"""Longer than asking for a token may take in nearly every case; who is slower only asks a second time."""
+_PATIENCE_S = 5.0
+_POLL_S = (0.02, 0.25)
+
+_GET = "return redis.call('GET', KEYS[1])"
+_PUT = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])"
+_DROP = "return redis.call('DEL', KEYS[1])"
+_TAKE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
+_GIVE_BACK = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AccessToken).decode
+
+
+class SharedTokens:
+    """The tokens of all replicas."""
+
+    def __init__(self, bus: Bus, *, secret: bytes) -> None:
+        self._namespace = bus.namespace
+        self._secret = secret
+        self._sealing = AESGCM(secret)
+        self._get = bus.script(_GET)
+        self._put = bus.script(_PUT)
+        self._drop = bus.script(_DROP)
+        self._take = bus.script(_TAKE)
+        self._give_back = bus.script(_GIVE_BACK)
+
+    async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
+        """The token kept there; None when there is none that we sealed.
+
+        Raises:
+            RedisUnavailable: nobody knows.
+        """
+        key = self._key(tenant, place, "token")
+        sealed: bytes | None = await self._get((key,))
+        return None if sealed is None else self._open(key, sealed)
+
+    async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
+        """Keep a token until it expires.
+
+        Raises:
+            RedisUnavailable: it may or may not be kept.
+        """
+        left_ms = int((token.expires_at - time.time()) * 1000)
+        if left_ms <= 0:
+            return
+        key = self._key(tenant, place, "token")
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = nonce + self._sealing.encrypt(nonce, _encode(token), key.encode())
+        await self._put((key,), sealed, left_ms)
+
+    async def drop(self, tenant: TenantId, place: str) -> None:
+        """Forget a token.
+
+        Raises:
+            RedisUnavailable: it may still be there.
+        """
+        await self._drop((self._key(tenant, place, "token"),))
+
+    @asynccontextmanager
+    async def lock(self, tenant: TenantId, place: str) -> AsyncGenerator[None]:
+        """Be the only one who fetches this token, or have waited five seconds for whoever is.
+
+        Raises:
+            RedisUnavailable: nobody knows whether another one is.
+        """
+        key, owner = self._key(tenant, place, "token-lock"), secrets.token_hex(16)
+        is_ours = await self._wait(key, owner)
+        try:
+            yield
+        finally:
+            if is_ours:
+                with anyio.CancelScope(shield=True):
+                    await self._release(key, owner)
+
+    async def _wait(self, key: str, owner: str) -> bool:
+        pause = _POLL_S[0]
+        with anyio.move_on_after(_PATIENCE_S):
+            while not await self._take((key,), owner, _LOCK_MS):
+                await anyio.sleep(pause)
+                pause = min(pause * 2, _POLL_S[1])
+            return True
+        return False
+
+    async def _release(self, key: str, owner: str) -> None:
+        try:
+            await self._give_back((key,), owner)
+        except RedisUnavailable:
+            log.warning("token_lock_left_behind")  # it expires by itself
+
+    def _key(self, tenant: TenantId, place: str, kind: str) -> str:
+        """Places are made from client secrets: Redis sees them only through a keyed digest."""
+        named = hmac.digest(self._secret, place.encode(), "sha256").hex()
+        return f"{self._namespace}:t:{tenant}:{kind}:{named}"
+
+    def _open(self, key: str, sealed: bytes) -> AccessToken | None:
+        try:
+            return _decode(self._sealing.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.encode()))
+        except (InvalidTag, ValueError, msgspec.MsgspecError):
+            log.error("token_unreadable")
+            return None

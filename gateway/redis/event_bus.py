@@ -1,0 +1,255 @@
+"""How replicas tell each other that something moved.
+
+Every replica gets every event, its own too. Redis forgets what it publishes: while the subscription is broken, events
+are lost, and the listeners for gaps are told once it stands again.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from gateway.domain.events import Event
+from gateway.errors import RedisUnavailable
+from gateway.redis.client import Client, Listener, Script, translated
+from gateway.redis.envelopes import Envelope, MessageRefused
+from gateway.redis.rejected_events import Refusals
+from gateway.redis.wakeups import Channels
+
+log = structlog.get_logger(__name__)
+
+_OPENING_S = 2.0
+_HEARTBEAT_S = 2.0
+_SILENCE_S = 6.0
+_CLOSING_S = 2.0
+_RETRY_S = (0.05, 1.0)
+
+
+class Bus:
+    """One replica's end of the bus; open it with `async with`, once.
+
+    What it says is signed with `secret`; what was signed with an older one is believed, so that keys can be changed one
+    replica after the other.
+    """
+
+    def __init__(self, url: str, *, secret: bytes, older: Sequence[bytes] = (), namespace: str = "gw") -> None:
+        self.namespace = namespace
+        self.replica = secrets.token_hex(8)
+        self._client = Client(url)
+        self._secrets = (secret, *older)
+        self._envelope = Envelope(namespace=namespace, secret=secret, older=older)
+        self._pulse = f"{namespace}:replica:{self.replica}"
+        self._listeners: dict[object, Callable[[Event], None]] = {}
+        self._gap_listeners: dict[object, Callable[[], None]] = {}
+        self._channels = Channels()
+        self._refusals = Refusals()
+        self._tasks: TaskGroup | None = None
+        self._subscribed = anyio.Event()
+        self._is_live = False
+        self._heard_at = 0.0
+        self._beaten_at = 0.0
+        self._unsealed_until = 0.0
+        self.lag_s: float | None = None
+        """How long the last word to ourselves was under way; None before there was one."""
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen; a Redis that is away delays this by two seconds at most and is tried again for ever."""
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._listen)
+        self._tasks.start_soon(self._beat)
+        with anyio.move_on_after(_OPENING_S):
+            await self._subscribed.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        tasks, self._tasks = self._tasks, None
+        try:
+            if tasks is not None:
+                tasks.cancel_scope.cancel()
+                await tasks.__aexit__(None, None, None)
+        finally:
+            with anyio.move_on_after(_CLOSING_S, shield=True):
+                await self._client.close()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether events of other replicas arrive now."""
+        return self._is_live
+
+    async def publish(self, event: Event) -> None:
+        """Tell every replica.
+
+        Raises:
+            RedisUnavailable: nobody may have heard of it.
+        """
+        await self._client.publish(*self._envelope.seal(event))
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call the listener with every event from now on; the answer ends that."""
+        token = object()
+        self._listeners[token] = listener
+        return lambda: _forget(self._listeners, token)
+
+    def subscribe_gaps(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener whenever events may have been lost; the answer ends that."""
+        token = object()
+        self._gap_listeners[token] = listener
+        return lambda: _forget(self._gap_listeners, token)
+
+    def hearing(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
+        """Call the listener whenever there may be something new, for as long as the block runs."""
+        return self._channels.hearing(channel, listener)
+
+    async def check(self) -> None:
+        """Whether commands are answered and events arrive.
+
+        Raises:
+            RedisUnavailable: one of the two does not work.
+        """
+        await self._client.ping()
+        if not self._is_live:
+            raise RedisUnavailable("events of other replicas do not arrive", retry_after_s=1.0)
+
+    @property
+    def accepts_unsealed(self) -> bool:
+        """True while state without a MAC may come from a replica of the previous release, which sealed less."""
+        return time.time() < self._unsealed_until
+
+    def accept_unsealed(self, until: float) -> None:
+        """Believe state without a MAC until then, in seconds since 1970; a wrong MAC is refused at any time."""
+        self._unsealed_until = until
+
+    def derive_all(self, purpose: str) -> Sequence[bytes]:
+        """Keys for one purpose, the same at all replicas: the first makes, all of them are believed."""
+        return [hmac.digest(secret, purpose.encode(), hashlib.sha256) for secret in self._secrets]
+
+    def script(self, text: str) -> Script:
+        """A Lua script to run in this Redis."""
+        return self._client.script(text)
+
+    def spawn(self, work: Callable[..., Awaitable[Any]], *arguments: object) -> None:
+        """Run something beside the caller, until it ends or the bus is closed; its failure is only logged."""
+        if self._tasks is None:
+            raise RuntimeError("the bus is not open")
+        self._tasks.start_soon(_run_logged, work, arguments)
+
+    async def _listen(self) -> None:
+        pause = _RETRY_S[0]
+        while True:
+            began = time.monotonic()
+            try:
+                await self._follow()
+            except RedisUnavailable as error:
+                log.warning("bus_lost", reason=str(error.__cause__ or error))
+            except Exception:
+                log.exception("bus_failed")
+            finally:
+                self._is_live = False
+            pause = _RETRY_S[0] if time.monotonic() - began > _RETRY_S[1] else min(pause * 2, _RETRY_S[1])
+            await anyio.sleep(pause)
+
+    async def _follow(self) -> None:
+        """Listen on one connection for as long as it lasts."""
+        listener = self._client.listener()
+        try:
+            with translated(), anyio.fail_after(_OPENING_S):
+                await listener.psubscribe(self._envelope.pattern)
+                await listener.subscribe(self._pulse)
+                await self._await_confirmation(listener)
+            self._begin()
+            with translated(), anyio.fail_after(_OPENING_S):
+                await self._channels.attach(listener)
+            while True:
+                with translated():
+                    message = await listener.get_message(timeout=_HEARTBEAT_S)
+                now = time.monotonic()
+                if message is not None:
+                    self._heard_at = now
+                    self._receive(message)
+                elif now - self._heard_at > _SILENCE_S:
+                    raise RedisUnavailable("Redis keeps the connection but sends nothing")
+        finally:
+            self._channels.detach()
+            with anyio.move_on_after(_CLOSING_S, shield=True), translated():
+                await listener.aclose()
+
+    async def _await_confirmation(self, listener: Listener) -> None:
+        missing = {"psubscribe", "subscribe"}
+        while missing:
+            message = await listener.get_message(timeout=_OPENING_S)
+            if message is not None:
+                missing.discard(message["type"])
+
+    def _begin(self) -> None:
+        self._heard_at = time.monotonic()
+        self._is_live = True
+        if self._subscribed.is_set():
+            log.warning("bus_resumed")
+        self._subscribed.set()
+        for listener in tuple(self._gap_listeners.values()):
+            _call_logged(listener)
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        channel: bytes = message["channel"]
+        match message["type"]:
+            case "pmessage":
+                self._hear(channel, message["data"])
+            case "message" if channel == self._pulse.encode():
+                if self._beaten_at:
+                    self.lag_s, self._beaten_at = time.monotonic() - self._beaten_at, 0.0
+            case "message":
+                self._channels.call(channel)
+            case "subscribe":
+                self._channels.confirm(channel)
+            case "psubscribe":  # we asked once; the client library has connected again behind our back
+                raise RedisUnavailable("the connection broke and messages may be lost")
+            case _:
+                pass
+
+    def _hear(self, channel: bytes, data: bytes) -> None:
+        try:
+            event = self._envelope.open(channel, data)
+        except MessageRefused as error:
+            self._refusals.note(channel, str(error))
+            return
+        if event is None:
+            log.info("event_unknown", channel=ascii(channel))
+            return
+        for listener in tuple(self._listeners.values()):
+            _call_logged(listener, event)
+
+    async def _beat(self) -> None:
+        """Speak to ourselves, so that a connection which only looks alive is found out."""
+        while True:
+            await anyio.sleep(_HEARTBEAT_S)
+            try:
+                self._beaten_at = time.monotonic()
+                await self._client.publish(self._pulse, b"")
+            except RedisUnavailable:
+                log.debug("heartbeat_failed")
+
+
+def _forget(listeners: dict[object, Any], token: object) -> None:
+    listeners.pop(token, None)
+
+
+def _call_logged(listener: Callable[..., None], *arguments: object) -> None:
+    try:
+        listener(*arguments)
+    except Exception:
+        log.exception("listener_failed")
+
+
+async def _run_logged(work: Callable[..., Awaitable[Any]], arguments: tuple[object, ...]) -> None:
+    try:
+        await work(*arguments)
+    except Exception:
+        log.exception("background_work_failed")

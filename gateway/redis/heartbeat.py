@@ -1,0 +1,78 @@
+"""Which replicas are alive: each says so every second, in a key that expires when it stops."""
+
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+import anyio
+import structlog
+
+from gateway.errors import RedisUnavailable
+from gateway.redis.event_bus import Bus
+
+log = structlog.get_logger(__name__)
+
+_BEAT_S = 1.0
+_LIFE_MS = 3500
+_BEAT = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
+_EXISTS = "return redis.call('EXISTS', KEYS[1])"
+_END = "return redis.call('DEL', KEYS[1])"
+
+
+def life_key(namespace: str, replica: str) -> str:
+    """What is there for as long as the replica lives."""
+    return f"{namespace}:replica:{replica}:alive"
+
+
+class Lives:
+    """All replicas, as seen from this one."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._exists = bus.script(_EXISTS)
+
+    async def is_alive(self, replica: str) -> bool:
+        """True until 3.5 s after the replica has ended without saying so; also while Redis is away."""
+        if replica == self._bus.replica:
+            return True
+        try:
+            return bool(await self._exists((life_key(self._bus.namespace, replica),)))
+        except RedisUnavailable:
+            return True
+
+
+class Life:
+    """That of this replica; open it with `async with` while the bus is open."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._key = life_key(bus.namespace, bus.replica)
+        self._beat = bus.script(_BEAT)
+        self._end = bus.script(_END)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        await self._say()
+        tasks.start_soon(self._go_on)
+        self._stack.callback(tasks.cancel_scope.cancel)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+        try:
+            await self._end((self._key,))
+        except RedisUnavailable:
+            log.debug("life_not_ended")
+
+    async def _go_on(self) -> None:
+        while True:
+            await anyio.sleep(_BEAT_S)
+            await self._say()
+
+    async def _say(self) -> None:
+        try:
+            await self._beat((self._key,), _LIFE_MS)
+        except RedisUnavailable:
+            log.debug("life_not_said")

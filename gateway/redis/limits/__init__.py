@@ -1,0 +1,1 @@
+"""Limits that all replicas share: token buckets, concurrent calls, open streams."""

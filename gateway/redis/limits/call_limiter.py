@@ -1,0 +1,137 @@
+"""Admission of calls: the rate of the tenant and of the key, and the number of concurrent calls.
+
+Most calls cost two subtractions here; one request to Redis leases tokens for many calls
+(`gateway.redis.limits.token_bucket`, `gateway.redis.limits.concurrency`). The bucket of a key is as large as its
+tenant's. Concurrent calls are counted per tenant, which bounds each key as well.
+"""
+
+from contextlib import AbstractAsyncContextManager
+
+import anyio
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.policy import Limits
+from gateway.redis.event_bus import Bus
+from gateway.redis.limits.concurrency import RENEW_S, SYNC, Slots
+from gateway.redis.limits.token_bucket import LEASE, Rate
+
+_MAX_RATES = 20_000
+
+
+class Buckets:
+    """The limits on calls of all tenants, as this replica sees them."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._lease = bus.script(LEASE)
+        self._sync = bus.script(SYNC)
+        self._rates: dict[tuple[TenantId, KeyId], Rate] = {}
+        self._slots: dict[TenantId, Slots] = {}
+        self._is_renewing = False
+
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """Count one call for as long as the block runs; the block is not entered beyond a limit.
+
+        Raises:
+            LimitExceeded: on entering; says when to come again.
+        """
+        return _Admission(self, tenant, key, limits)
+
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """The same for a call inside another one: its token is counted, and it runs in that call's place.
+
+        With a place of its own it could find none because of the calls that wait for such as it.
+
+        Raises:
+            LimitExceeded: on entering; says when to come again.
+        """
+        return _Token(self.rate_of(tenant, key), limits)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no tenant runs a call here or holds a slot."""
+        return not self._slots and not self._is_renewing
+
+    def running(self, tenant: TenantId) -> int:
+        """How many calls of the tenant run on this replica."""
+        slots = self._slots.get(tenant)
+        return 0 if slots is None else slots.in_use
+
+    def rate_of(self, tenant: TenantId, key: KeyId) -> Rate:
+        """The tokens of the key."""
+        rate = self._rates.get((tenant, key))
+        if rate is None:
+            if len(self._rates) >= _MAX_RATES:
+                del self._rates[next(iter(self._rates))]  # costs that key a few tokens, nothing else
+            rate = self._rates[tenant, key] = Rate(self._bus, self._lease, tenant, key)
+        return rate
+
+    def slots_of(self, tenant: TenantId) -> Slots:
+        """The slots of the tenant; to be used before the next await, for idle ones are forgotten."""
+        slots = self._slots.get(tenant)
+        if slots is None:
+            slots = self._slots[tenant] = Slots(self._bus, self._sync, tenant)
+            if not self._is_renewing:
+                self._is_renewing = True
+                self._bus.spawn(self._renew)
+        return slots
+
+    async def _renew(self) -> None:
+        """Keep alive what is held, for as long as anything is."""
+        try:
+            while self._slots:
+                await anyio.sleep(RENEW_S)
+                for tenant, slots in tuple(self._slots.items()):
+                    await slots.renew()
+                    if slots.is_idle:
+                        del self._slots[tenant]
+        finally:
+            self._is_renewing = False
+
+
+class _Admission:
+    """One call that is being counted."""
+
+    __slots__ = ("_buckets", "_key", "_limits", "_slots", "_tenant")
+
+    def __init__(self, buckets: Buckets, tenant: TenantId, key: KeyId, limits: Limits) -> None:
+        self._buckets = buckets
+        self._tenant = tenant
+        self._key = key
+        self._limits = limits
+        self._slots: Slots | None = None
+
+    async def __aenter__(self) -> None:
+        limits = self._limits
+        slots = self._buckets.slots_of(self._tenant)
+        if not slots.try_take(limits.concurrency):
+            await slots.take(limits.concurrency)
+        try:
+            rate = self._buckets.rate_of(self._tenant, self._key)
+            if not rate.try_take(limits):
+                await rate.take(limits)
+        except BaseException:
+            slots.free()
+            raise
+        self._slots = slots
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._slots is not None:
+            self._slots.free()
+
+
+class _Token:
+    """One call inside another that is being counted."""
+
+    __slots__ = ("_limits", "_rate")
+
+    def __init__(self, rate: Rate, limits: Limits) -> None:
+        self._rate = rate
+        self._limits = limits
+
+    async def __aenter__(self) -> None:
+        if not self._rate.try_take(self._limits):
+            await self._rate.take(self._limits)
+
+    async def __aexit__(self, *_: object) -> None:
+        """A token is not given back."""

@@ -1,0 +1,195 @@
+"""How many calls of one tenant may run at once, over all replicas.
+
+A replica leases slots from a Redis hash before it uses them, so that the sum never passes the limit, keeps a few in
+hand, and says every few seconds that it is alive: what a killed replica held is free again when its entry has expired.
+While Redis is away each replica goes on by itself with half of the limit.
+"""
+
+import time
+
+import anyio
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import LimitExceeded, RedisUnavailable
+from gateway.redis.client import Script
+from gateway.redis.event_bus import Bus
+
+RENEW_S = 2.0
+_LIFE_S = 10.0
+_PROBE_S = 1.0
+_RETRY_S = 0.25
+_TIDY_S = 0.25
+_ROUNDS = 8
+_SMALL = 8
+_PARTS = 32
+
+# KEYS: slots of the tenant, replica -> "held until". ARGV: replica, in use, wanted, limit, life in ms.
+# Answers how many this replica now holds.
+SYNC = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local others = 0
+local entries = redis.call('HGETALL', KEYS[1])
+for index = 1, #entries, 2 do
+  local held, ends = string.match(entries[index + 1], '^(%d+) (%d+)$')
+  if not held or tonumber(ends) <= now then redis.call('HDEL', KEYS[1], entries[index])
+  elseif entries[index] ~= ARGV[1] then others = others + tonumber(held) end
+end
+local held = math.max(tonumber(ARGV[2]), math.min(tonumber(ARGV[3]), tonumber(ARGV[4]) - others))
+if held <= 0 then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  return 0
+end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %.0f', held, now + ARGV[5]))
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+return held
+"""
+
+
+class Slots:
+    """What this replica holds of the slots of one tenant."""
+
+    def __init__(self, bus: Bus, script: Script, tenant: TenantId) -> None:
+        self._bus = bus
+        self._script = script
+        self._hash = f"{bus.namespace}:t:{tenant}:slots"
+        self._limit = 0
+        self._spare = 0
+        """Slots that may stay unused while calls run; none of a small limit."""
+        self._in_hand = 0
+        """Slots that may stay unused while none run."""
+        self._in_use = 0
+        self._held = 0
+        self._held_until = 0.0
+        self._waiting = 0
+        self._is_used = False
+        self._is_full = False
+        self._is_alone = False
+        self._is_tidying = False
+        self._asked_at = 0.0
+        self._synced: anyio.Event | None = None
+
+    @property
+    def in_use(self) -> int:
+        """How many calls run here."""
+        return self._in_use
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, nothing is held and nobody waits."""
+        return self._in_use == 0 and self._held == 0 and self._waiting == 0 and self._synced is None
+
+    def try_take(self, limit: int) -> bool:
+        """Take a slot that is at hand; False when Redis has to be asked."""
+        if self._in_use >= self._held or limit != self._limit or time.monotonic() >= self._held_until:
+            return False
+        self._in_use += 1
+        self._is_used = True
+        return True
+
+    async def take(self, limit: int) -> None:
+        """Take a slot, from Redis when none is at hand.
+
+        Raises:
+            LimitExceeded: as many calls are running as may.
+        """
+        for _ in range(_ROUNDS):
+            self._adopt(limit)
+            if self.try_take(limit):
+                return
+            if self._is_alone:
+                self._take_alone(limit)
+                return
+            was_asked = self._synced is not None  # before we came, so it may not have asked for us
+            await self._await_sync()
+            if self._is_full and not was_asked and self._in_use >= self._held:
+                break
+        raise _exceeded(limit)
+
+    def free(self) -> None:
+        """Give back a slot, when the call is over."""
+        self._in_use -= 1
+        self._settle()
+
+    async def renew(self) -> None:
+        """Say that this replica is alive, and give back what it does not need."""
+        if not self.is_idle:
+            await (self._synced or self._start_sync()).wait()
+
+    def _settle(self) -> None:
+        """Give back what is held in excess: soon, or at once where the limit is so small that each slot is missed.
+
+        Where nothing runs, so few stay in hand that nobody misses them, while there is a call between two renewals.
+        """
+        needed = self._in_use + self._waiting
+        unused = self._held - needed
+        if unused <= self._in_hand or (needed and self._spare and unused <= max(self._spare, needed)):
+            return
+        if self._synced is not None or self._is_tidying or self._is_alone:
+            return
+        if not self._spare:
+            self._start_sync()
+        else:
+            self._is_tidying = True
+            self._bus.spawn(self._tidy)
+
+    async def _tidy(self) -> None:
+        try:
+            await anyio.sleep(_TIDY_S)
+        finally:
+            self._is_tidying = False
+        await self.renew()
+
+    def _adopt(self, limit: int) -> None:
+        if limit != self._limit:
+            self._limit = limit
+            self._spare = max(1, limit // _PARTS) if limit >= _SMALL else 0
+            self._in_hand = 2 * (limit // _PARTS)
+            self._held = min(self._held, self._in_use)
+
+    def _take_alone(self, limit: int) -> None:
+        if time.monotonic() - self._asked_at > _PROBE_S and self._synced is None:
+            self._start_sync()
+        if self._in_use >= max(1, limit // 2) or limit < 1:
+            raise _exceeded(limit)
+        self._in_use += 1
+
+    async def _await_sync(self) -> None:
+        self._waiting += 1
+        try:
+            await (self._synced or self._start_sync()).wait()
+        finally:
+            self._waiting -= 1
+
+    def _start_sync(self) -> anyio.Event:
+        self._synced = anyio.Event()
+        self._bus.spawn(self._sync, self._synced)
+        return self._synced
+
+    async def _sync(self, done: anyio.Event) -> None:
+        """Tell Redis what runs here and what is wanted; hold what it answers."""
+        self._asked_at = time.monotonic()
+        running, needed = self._in_use, self._in_use + self._waiting
+        wanted = min(self._limit, needed + self._spare) if needed else 0
+        if not needed and self._is_used:
+            wanted = min(1 + self._spare, self._in_hand)
+        self._is_used = False
+        self._held = min(self._held, max(wanted, running))  # what is given back is not used meanwhile
+        try:
+            held: int = await self._script(
+                (self._hash,), self._bus.replica, running, wanted, self._limit, int(_LIFE_S * 1000)
+            )
+        except RedisUnavailable:
+            self._is_alone = True
+        else:
+            self._is_alone = False
+            self._held, self._held_until = held, self._asked_at + _LIFE_S
+            self._is_full = held < needed
+        finally:
+            self._synced = None
+            done.set()
+        self._settle()
+
+
+def _exceeded(limit: int) -> LimitExceeded:
+    return LimitExceeded(f"{limit} calls of the tenant are running, the most that may", retry_after_s=_RETRY_S)

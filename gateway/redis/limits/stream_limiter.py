@@ -1,0 +1,159 @@
+"""How many streams of a tenant, and of one of its keys, are open at once over all replicas.
+
+Each open stream has a place in two sorted sets; a replica renews its places, so those of a killed one are free again
+some seconds later. A stream costs two commands in its life, so they are counted exactly.
+"""
+
+import itertools
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.errors import LimitExceeded, RedisUnavailable
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.records import share_of
+
+log = structlog.get_logger(__name__)
+
+_LIFE_S = 15.0
+_RENEW_S = 5.0
+_RETRY_S = 30.0
+_KEY_STREAMS = 50
+
+# KEYS: places of the tenant, of the key. ARGV: place, life in ms, cap of the tenant, cap of the key.
+_TAKE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for index = 1, 2 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[index], '-inf', string.format('%.0f', now))
+  if redis.call('ZCARD', KEYS[index]) >= tonumber(ARGV[index + 2]) then return 0 end
+end
+for index = 1, 2 do
+  redis.call('ZADD', KEYS[index], string.format('%.0f', now + ARGV[2]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[index], ARGV[2])
+end
+return 1
+"""
+
+# KEYS: as above. ARGV: life in ms, places.
+_RENEW = """
+local time = redis.call('TIME')
+local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
+for index = 1, 2 do
+  for place = 2, #ARGV do redis.call('ZADD', KEYS[index], ends, ARGV[place]) end
+  redis.call('PEXPIRE', KEYS[index], ARGV[1])
+end
+return 1
+"""
+
+# KEYS: as above. ARGV: place.
+_FREE = "return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])"
+
+
+def streams_of_key(cap: int) -> int:
+    """How many of a tenant's streams one of its keys may have: most of a few, of many 50 or half."""
+    return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)
+
+
+class Places:
+    """The open streams of this replica, counted together with those of all others."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._take = bus.script(_TAKE)
+        self._renew = bus.script(_RENEW)
+        self._free = bus.script(_FREE)
+        self._numbers = itertools.count(1)
+        self._held: dict[tuple[TenantId, KeyId], set[str]] = {}
+        self._is_renewing = False
+
+    def __len__(self) -> int:
+        """How many streams are open on this replica."""
+        return sum(len(places) for places in self._held.values())
+
+    @asynccontextmanager
+    async def hold(self, tenant: TenantId, key: KeyId, cap: int) -> AsyncGenerator[None]:
+        """Count one stream for as long as the block runs.
+
+        Raises:
+            LimitExceeded: the tenant or the key has as many open as it may have.
+        """
+        place = await self.take(tenant, key, cap)
+        try:
+            yield
+        finally:
+            await self.free(tenant, key, place)
+
+    async def take(self, tenant: TenantId, key: KeyId, cap: int) -> str:
+        """Count one stream until its place is given back.
+
+        While Redis is away each replica counts by itself.
+
+        Raises:
+            LimitExceeded: the tenant or the key has as many open as it may have.
+        """
+        place = f"{self._bus.replica}:{next(self._numbers)}"
+        self._held.setdefault((tenant, key), set()).add(place)
+        try:
+            if not await self._is_free(tenant, key, place, cap):
+                said = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
+                raise LimitExceeded(said, retry_after_s=_RETRY_S)
+        except BaseException:
+            await self.free(tenant, key, place)
+            raise
+        self._keep_alive()
+        return place
+
+    async def free(self, tenant: TenantId, key: KeyId, place: str) -> None:
+        """Give a place back."""
+        held = self._held.get((tenant, key))
+        if held is not None:
+            held.discard(place)
+            if not held:
+                del self._held[tenant, key]
+        with anyio.CancelScope(shield=True):
+            await self._give_back(tenant, key, place)
+
+    async def _is_free(self, tenant: TenantId, key: KeyId, place: str, cap: int) -> bool:
+        try:
+            taken = await self._take(self._named(tenant, key), place, int(_LIFE_S * 1000), cap, streams_of_key(cap))
+        except RedisUnavailable:
+            mine = sum(len(places) for (of, _), places in self._held.items() if of == tenant)
+            return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
+        return bool(taken)
+
+    async def _give_back(self, tenant: TenantId, key: KeyId, place: str) -> None:
+        try:
+            await self._free(self._named(tenant, key), place)
+        except RedisUnavailable:
+            log.debug("place_not_given_back")  # it ends by itself
+
+    def _keep_alive(self) -> None:
+        if not self._is_renewing:
+            self._is_renewing = True
+            self._bus.spawn(self._renew_all)
+
+    async def _renew_all(self) -> None:
+        try:
+            while self._held:
+                await anyio.sleep(_RENEW_S)
+                for (tenant, key), places in tuple(self._held.items()):
+                    await self._say(tenant, key, places)
+        finally:
+            self._is_renewing = False
+
+    async def _say(self, tenant: TenantId, key: KeyId, places: set[str]) -> None:
+        said = tuple(places)
+        try:
+            await self._renew(self._named(tenant, key), int(_LIFE_S * 1000), *said)
+        except RedisUnavailable:
+            log.debug("places_not_renewed")
+        for place in set(said) - places:  # given back while we said that it was held
+            await self._give_back(tenant, key, place)
+
+    def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:
+        prefix = f"{self._bus.namespace}:t:{tenant}:streams"
+        return prefix, f"{prefix}:{key}"

@@ -1,0 +1,1 @@
+"""Sessions of the handshake revisions in Redis: records, stream logs, subscriptions, pending requests."""

@@ -1,0 +1,37 @@
+"""What the client of a session has set for it: the least severe log level that it wants."""
+
+from gateway.errors import NotFound
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.keys import SessionKeys
+
+_SET = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[2], 'level', ARGV[1])
+local left = redis.call('PTTL', KEYS[1])
+if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
+return 1
+"""
+
+_GET = "return redis.call('HGET', KEYS[1], 'level')"
+
+
+class Preferences:
+    """The settings of all sessions."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._set = bus.script(_SET)
+        self._get = bus.script(_GET)
+
+    async def set_level(self, keys: SessionKeys, level: str) -> None:
+        """Keep the level.
+
+        Raises:
+            NotFound: the session has ended.
+        """
+        if not await self._set((keys.record, keys.state), level):
+            raise NotFound("session not found")
+
+    async def level(self, keys: SessionKeys) -> str | None:
+        """The level that was set last; None when none was."""
+        found: bytes | None = await self._get((keys.state,))
+        return None if found is None else found.decode("utf-8", "replace")

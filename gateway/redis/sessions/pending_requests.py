@@ -1,0 +1,97 @@
+"""What the clients of sessions were asked, and what they answered, whichever replica the answer reached.
+
+An answer counts once and only for a question that is open in the same session: who knows another session's question
+ids, or guesses them, answers nothing. A ping of ours is a question too, but one that is nowhere written down.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
+
+import structlog
+
+from gateway.redis.entry_mac import ANSWERS, PlaceSeal
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.keys import SessionKeys
+
+log = structlog.get_logger(__name__)
+
+# KEYS: record, state, channel. ARGV: question, answer, its MAC. Answers 1 when it was taken.
+_ANSWER = """
+if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HGET', KEYS[2], 'q:' .. ARGV[1]) ~= '' then return 0 end
+redis.call('HSET', KEYS[2], 'q:' .. ARGV[1], ARGV[2], 'a:' .. ARGV[1], ARGV[3])
+redis.pcall('PUBLISH', KEYS[3], '')
+return 1
+"""
+
+# KEYS: state. ARGV: question. Answers the answer and its MAC.
+_LOOK = "return redis.call('HMGET', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
+
+_CLOSE = "return redis.call('HDEL', KEYS[1], 'q:' .. ARGV[1], 'a:' .. ARGV[1])"
+
+# KEYS: record, state. ARGV: the ping before or '', the one that takes its place, '1' to wait for other questions first.
+# Answers what became of the one before; while another question is open, and at the end of the session, nothing is done.
+_PING = """
+if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return 'ended' end
+local before, name = 'q:' .. ARGV[1], 'q:' .. ARGV[2]
+if ARGV[3] == '1' then
+  for _, other in ipairs(redis.call('HKEYS', KEYS[2])) do
+    local is_other = string.sub(other, 1, 2) == 'q:' and other ~= before and other ~= name
+    if is_other and redis.call('HGET', KEYS[2], other) == '' then return 'asking' end
+  end
+end
+local said = redis.call('HGET', KEYS[2], before) or ''
+redis.call('HDEL', KEYS[2], before, 'a:' .. ARGV[1])
+redis.call('HSET', KEYS[2], name, '')
+return said == '' and 'unanswered' or 'answered'
+"""
+
+Pinged = Literal["answered", "unanswered", "asking", "ended"]
+_PINGED: Final[Mapping[bytes, Pinged]] = {pinged.encode(): pinged for pinged in get_args(Pinged)}
+
+
+class Questions:
+    """The open questions of all sessions; one is opened together with its message (`Logs.append`)."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._seal = PlaceSeal(bus, ANSWERS)
+        self._answer = bus.script(_ANSWER)
+        self._look = bus.script(_LOOK)
+        self._close = bus.script(_CLOSE)
+        self._ping = bus.script(_PING)
+
+    async def answer(self, keys: SessionKeys, question: str, answer: bytes) -> bool:
+        """Take an answer; False when it is to no open question or not the first.
+
+        Raises:
+            RedisUnavailable: it may or may not have been taken.
+        """
+        mac = self._seal.make(keys.state, question.encode(), answer)
+        taken: int = await self._answer((keys.record, keys.state, keys.wake), question, answer, mac)
+        return bool(taken)
+
+    async def look(self, keys: SessionKeys, question: str) -> bytes | None:
+        """The answer; empty while there is none, None when the question or its session is gone.
+
+        An answer that no replica took for this question of this session is none: the question is given up.
+        """
+        answer: bytes | None
+        answer, mac = await self._look((keys.state,), question)
+        if answer and not self._seal.holds(keys.state, question.encode(), answer, mac=mac):
+            log.error("answer_refused", tenant_id=keys.tenant, session=keys.session[:8])
+            return None
+        return answer
+
+    async def close(self, keys: SessionKeys, question: str) -> None:
+        """Wait for an answer no longer."""
+        await self._close((keys.state,), question)
+
+    async def ping(self, keys: SessionKeys, before: str, name: str, *, is_patient: bool) -> Pinged:
+        """Open a ping in place of the one before, of which it is told whether it was answered; '' is none.
+
+        The patient wait while anything else is asked: whoever ponders a question may not answer pings.
+
+        Raises:
+            RedisUnavailable: it may or may not have been opened.
+        """
+        said: bytes = await self._ping((keys.record, keys.state), before, name, "1" if is_patient else "")
+        return _PINGED[said]

@@ -1,0 +1,338 @@
+"""Where the sessions of the handshake era are: in Redis, so that any replica can serve them.
+
+The key of a record starts with the tenant, so a session of another tenant cannot even be addressed. A replica may go on
+with what it has read for a few seconds (its lease); whoever ends a session tells all replicas, and a replica that may
+have missed such an event drops every lease.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+
+from gateway.domain.events import Event, SessionEnded, TenantRemoved
+from gateway.domain.identifiers import TenantId
+from gateway.domain.sessions import SessionRecord
+from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
+from gateway.redis.entry_mac import SESSIONS, PlaceSeal
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.keys import (
+    STANDALONE,
+    SessionKeys,
+    sessions_of,
+    sessions_of_subject,
+    subscribers_prefix,
+)
+
+log = structlog.get_logger(__name__)
+
+_LEASE_S = 3.0
+_RENEW_S = 2.0
+_MAX_LEASES = 20_000
+_SPARE = 8
+_MAX_RECORD_BYTES = 64 * 1024
+_SEAL = b',"seal":"'
+_SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{32})"\}', re.DOTALL)
+_ID = re.compile(r"[A-Za-z0-9_-]{43}")
+
+# KEYS: record, sessions of the tenant by when they were last seen, the same of the subject, state.
+# ARGV: record, id, idle ms, the tenant's cap, the subject's cap.
+# Answers -1 when created, -2 when the id is taken, else the ms until the oldest session may have gone.
+_CREATE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local idle = tonumber(ARGV[3])
+for index = 2, 3 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[index], '-inf', string.format('(%.0f', now - idle))
+  if redis.call('ZCARD', KEYS[index]) >= tonumber(ARGV[index + 2]) then
+    local oldest = redis.call('ZRANGE', KEYS[index], 0, 0, 'WITHSCORES')
+    if #oldest == 0 then return idle end
+    return math.max(0, oldest[2] + idle - now)
+  end
+end
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', idle) then return -2 end
+for index = 2, 3 do
+  redis.call('ZADD', KEYS[index], string.format('%.0f', now), ARGV[2])
+  redis.call('PEXPIRE', KEYS[index], idle)
+end
+redis.call('HSET', KEYS[4], 'of', KEYS[3])
+redis.call('PEXPIRE', KEYS[4], idle)
+return -1
+"""
+
+# KEYS: record, sessions of the tenant, state, index, log of the standalone stream, subscriptions, their URIs.
+# ARGV: id, idle ms, prefix of the sets of subscribers, ms for which subscriptions are kept.
+# Answers the record, whose life begins anew with everything that belongs to it, or nil. Subscriptions may be many, and
+# a session is looked for every second: they live longer, and begin anew when they would end before the session does.
+_FIND = """
+local record = redis.call('GETEX', KEYS[1], 'PX', ARGV[2])
+if not record then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  return false
+end
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('ZADD', KEYS[2], now, ARGV[1])
+local of = redis.call('HGET', KEYS[3], 'of')
+if of then
+  redis.call('ZADD', of, now, ARGV[1])
+  redis.call('PEXPIRE', of, ARGV[2])
+end
+for index = 2, 5 do redis.call('PEXPIRE', KEYS[index], ARGV[2]) end
+local left = redis.call('PTTL', KEYS[6])
+if left ~= -2 and left < tonumber(ARGV[2]) then
+  for _, uri in ipairs(redis.call('SMEMBERS', KEYS[6])) do redis.call('PEXPIRE', ARGV[3] .. uri, ARGV[4]) end
+  for index = 6, 7 do redis.call('PEXPIRE', KEYS[index], ARGV[4]) end
+end
+return record
+"""
+
+# KEYS as above, then the channel on which its streams are woken. ARGV: id, prefix of the logs, prefix of the sets of
+# subscribers. Nothing of the session is left.
+_REMOVE = """
+redis.call('ZREM', KEYS[2], ARGV[1])
+local of = redis.call('HGET', KEYS[3], 'of')
+if of then redis.call('ZREM', of, ARGV[1]) end
+for _, stream in ipairs(redis.call('SMEMBERS', KEYS[4])) do redis.call('DEL', ARGV[2] .. stream) end
+for _, uri in ipairs(redis.call('SMEMBERS', KEYS[6])) do redis.call('SREM', ARGV[3] .. uri, ARGV[1]) end
+local found = redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
+redis.pcall('PUBLISH', KEYS[8], '')
+return found
+"""
+
+# KEYS: record. ARGV: record, idle ms. Only what is there is replaced.
+_REPLACE = "return redis.call('SET', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
+
+# KEYS: sessions by when they were last seen. Answers their ids.
+_LIST = "return redis.call('ZRANGE', KEYS[1], 0, -1)"
+
+
+def share_of(cap: int) -> int:
+    """How much of what a tenant may have one subject or key may take: all but a tenth, so that others get theirs."""
+    return cap - cap // 10
+
+
+def is_session_id(name: bytes) -> bool:
+    """True for a name of the form of a session id; no other name from Redis may become part of a key."""
+    return _ID.fullmatch(name.decode("utf-8", "replace")) is not None
+
+
+def new_session_id() -> str:
+    """A session id nobody can guess: 32 random bytes, safe in a header."""
+    return secrets.token_urlsafe(32)
+
+
+@dataclass(slots=True)
+class _Lease:
+    """A record as read, and until when it may be used without reading it again."""
+
+    record: SessionRecord
+    read_at: float
+    is_renewing: bool = False
+
+
+class Sessions:
+    """All sessions of all tenants, one tenant at a time."""
+
+    def __init__(self, bus: Bus, *, idle_s: int = 1800) -> None:
+        self._bus = bus
+        self._idle_ms = idle_s * 1000
+        self._lease_s = min(_LEASE_S, idle_s / 3)
+        self._create = bus.script(_CREATE)
+        self._find = bus.script(_FIND)
+        self._replace = bus.script(_REPLACE)
+        self._remove = bus.script(_REMOVE)
+        self._list = bus.script(_LIST)
+        self._seal = PlaceSeal(bus, SESSIONS)
+        self._decoder = msgspec.json.Decoder(SessionRecord)
+        self._leases: dict[tuple[TenantId, str], _Lease] = {}
+        self._drops = 0
+        bus.subscribe(self._hear)
+        bus.subscribe_gaps(self._drop_all)
+
+    @property
+    def idle_ms(self) -> int:
+        """How long a session lives without being used."""
+        return self._idle_ms
+
+    @property
+    def kept_ms(self) -> int:
+        """How long its subscriptions are kept without being renewed: an eighth longer, so that they seldom are."""
+        return self._idle_ms + self._idle_ms // _SPARE
+
+    def keys(self, tenant: TenantId, session: str) -> SessionKeys:
+        """What the parts of a session are called."""
+        return SessionKeys(self._bus.namespace, tenant, session)
+
+    def __len__(self) -> int:
+        """How many sessions this replica has read lately."""
+        return len(self._leases)
+
+    async def create(self, record: SessionRecord, *, cap: int) -> None:
+        """Keep a new session.
+
+        Raises:
+            LimitExceeded: the tenant, or the subject, has as many live sessions as it may have.
+            DocumentTooLarge: what the client says of itself does not fit into a session.
+        """
+        keys = self.keys(record.tenant, record.id)
+        encoded = self._sealed(record)
+        namespace = self._bus.namespace
+        of = sessions_of_subject(namespace, record.tenant, record.subject)
+        names = (keys.record, sessions_of(namespace, record.tenant), of, keys.state)
+        answer: int = await self._create(names, encoded, record.id, self._idle_ms, cap, share_of(cap))
+        if answer == -2:
+            raise Conflict("the session id is in use")
+        if answer >= 0:
+            said = f"as many sessions are open as may be (tenant {cap}, each subject {share_of(cap)})"
+            raise LimitExceeded(said, retry_after_s=answer / 1000)
+
+    async def replace(self, record: SessionRecord) -> bool:
+        """Keep a session as it is now; False when it has ended."""
+        self._drop(record.tenant, record.id)
+        keys = self.keys(record.tenant, record.id)
+        return await self._replace([keys.record], self._sealed(record), self._idle_ms) is not None
+
+    async def find(self, tenant: TenantId, session: str) -> SessionRecord | None:
+        """The session, whose idle time begins anew; None when the tenant has none of that id.
+
+        Raises:
+            RedisUnavailable: and there is no lease to go on with.
+        """
+        lease = self._leases.get((tenant, session))
+        if lease is not None:
+            age = time.monotonic() - lease.read_at
+            if age < self._lease_s:
+                if age > _RENEW_S and not lease.is_renewing:
+                    lease.is_renewing = True
+                    self._bus.spawn(self._renew, tenant, session, lease)
+                return lease.record
+        return await self._read(tenant, session)
+
+    def is_leased(self, tenant: TenantId, session: str) -> bool:
+        """Whether this replica holds what it read of the session; a lease may be too old to be used."""
+        return (tenant, session) in self._leases
+
+    async def remove(self, tenant: TenantId, session: str) -> None:
+        """End the session, here and on every replica, and forget everything of it."""
+        if not _ID.fullmatch(session):
+            return
+        self._drop(tenant, session)
+        keys = self.keys(tenant, session)
+        names = (*self._named(tenant, session), keys.wake)
+        await self._remove(names, session, keys.logs, subscribers_prefix(self._bus.namespace, tenant))
+        await self._bus.publish(SessionEnded(tenant=tenant, session=session))
+
+    async def remove_all(self, tenant: TenantId, *, subject: str | None = None) -> int:
+        """End every session of the tenant, or of one subject of it; says how many."""
+        found = await self.ids(tenant, subject=subject)
+        for session in found:
+            await self.remove(tenant, session)
+        return len(found)
+
+    async def ids(self, tenant: TenantId, *, subject: str | None = None) -> Sequence[str]:
+        """The sessions of the tenant, or of one subject of it; some of them may have expired."""
+        namespace = self._bus.namespace
+        of = sessions_of(namespace, tenant) if subject is None else sessions_of_subject(namespace, tenant, subject)
+        found: list[bytes] = await self._list([of])
+        return [session.decode("utf-8", "replace") for session in found]
+
+    async def _read(self, tenant: TenantId, session: str) -> SessionRecord | None:
+        if not _ID.fullmatch(session):
+            return None
+        drops = self._drops
+        prefix = subscribers_prefix(self._bus.namespace, tenant)
+        lives = self._idle_ms, prefix, self.kept_ms
+        raw: bytes | None = await self._find(self._named(tenant, session), session, *lives)
+        record = None if raw is None else self._decode(tenant, session, raw)
+        if record is None:
+            self._leases.pop((tenant, session), None)
+        elif drops == self._drops and record.is_open:  # no session ended while this one was being read
+            self._keep(record)
+        return record
+
+    async def _renew(self, tenant: TenantId, session: str, lease: _Lease) -> None:
+        """Read a session in use again before its lease ends, so that no request waits for it."""
+        try:
+            await self._read(tenant, session)
+        except RedisUnavailable:
+            lease.is_renewing = False
+
+    def _decode(self, tenant: TenantId, session: str, raw: bytes) -> SessionRecord | None:
+        text, mac = _unseal(raw)
+        try:
+            is_ours = self._seal.holds(self.keys(tenant, session).record, text, mac=mac)
+            record = self._decoder.decode(text) if is_ours else None
+        except msgspec.MsgspecError:
+            record = None
+        if record is None or record.tenant != tenant or record.id != session:
+            log.error("session_refused", tenant=tenant)
+            return None
+        return record
+
+    def _sealed(self, record: SessionRecord) -> bytes:
+        """The record with its MAC as a last member, which older replicas read over."""
+        encoded = _encode(record)
+        mac = self._seal.make(self.keys(record.tenant, record.id).record, encoded)
+        return encoded[:-1] + _SEAL + mac.hex().encode() + b'"}'
+
+    def _named(self, tenant: TenantId, session: str) -> tuple[str, ...]:
+        keys = self.keys(tenant, session)
+        return (
+            keys.record,
+            sessions_of(self._bus.namespace, tenant),
+            keys.state,
+            keys.index,
+            keys.log(STANDALONE),
+            keys.subscriptions,
+            keys.uris,
+        )
+
+    def _keep(self, record: SessionRecord) -> None:
+        key = (record.tenant, record.id)
+        now = time.monotonic()
+        self._leases.pop(key, None)  # so that the order stays that of reading
+        while self._leases:
+            oldest, lease = next(iter(self._leases.items()))
+            if len(self._leases) < _MAX_LEASES and now - lease.read_at < self._lease_s:
+                break
+            del self._leases[oldest]
+        self._leases[key] = _Lease(record, now)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case SessionEnded(tenant=tenant, session=session):
+                self._drop(tenant, session)
+            case TenantRemoved(tenant=tenant):
+                for leased in [leased for leased in self._leases if leased[0] == tenant]:
+                    self._drop(*leased)
+            case _:
+                pass
+
+    def _drop(self, tenant: TenantId, session: str) -> None:
+        self._drops += 1
+        self._leases.pop((tenant, session), None)
+
+    def _drop_all(self) -> None:
+        self._drops += 1
+        self._leases.clear()
+
+
+def _encode(record: SessionRecord) -> bytes:
+    encoded = msgspec.json.encode(record)
+    if len(encoded) > _MAX_RECORD_BYTES:
+        raise DocumentTooLarge(f"the initialize parameters exceed {_MAX_RECORD_BYTES} bytes")
+    return encoded
+
+
+def _unseal(raw: bytes) -> tuple[bytes, bytes | None]:
+    """The record as it was sealed, and its MAC; None where it has none."""
+    found = _SEALED.fullmatch(raw)
+    if found is None:
+        return raw, None
+    return found[1] + b"}", bytes.fromhex(found[2].decode())

@@ -1,0 +1,113 @@
+"""Which request ids of a session are in use by requests that take a while, so that no other replica runs one of them.
+
+A claim stands in the session's state and names the replica that runs the request: when that replica is gone, so is the
+claim. A request that has become a stream needs none any more: its stream says the same.
+"""
+
+from typing import Final
+
+import anyio
+import structlog
+
+from gateway.errors import RedisUnavailable
+from gateway.redis.event_bus import Bus
+from gateway.redis.heartbeat import life_key
+from gateway.redis.sessions.keys import SessionKeys
+
+log = structlog.get_logger(__name__)
+
+IS_TAKEN: Final = """
+local function is_taken(held, stream, life, logs)
+  local other, alive = string.match(held or '', '^(%S+) ?(%S*)$')
+  if not other or other == stream then return false end
+  return redis.call('EXISTS', logs .. other) == 1 or (alive ~= life and redis.call('EXISTS', alive) == 1)
+end
+"""
+"""Whether a request id is held by another stream than this one, or by a claim of another replica that is alive. Claims
+of this replica do not count: it knows by itself what it is running."""
+
+# KEYS: record, state. ARGV: request id as JSON, stream, life of the replica, prefix of the logs.
+# Answers 1 when it was taken, 0 when another request has the id, -1 when the session has ended.
+_TAKE = (
+    IS_TAKEN
+    + """
+if redis.call('EXISTS', KEYS[1], KEYS[2]) < 2 then return -1 end
+if is_taken(redis.call('HGET', KEYS[2], 'id:' .. ARGV[1]), ARGV[2], ARGV[3], ARGV[4]) then return 0 end
+redis.call('HSET', KEYS[2], 'id:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
+return 1
+"""
+)
+
+# KEYS: state. ARGV: request id as JSON, stream, life of the replica. Only what is still this claim's is given back.
+_GIVE_BACK = """
+if redis.call('HGET', KEYS[1], 'id:' .. ARGV[1]) ~= ARGV[2] .. ' ' .. ARGV[3] then return 0 end
+return redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
+"""
+
+_RETRIES = 60
+_RETRY_S = 1.0
+
+
+class Claims:
+    """What this replica claims for the requests that it runs."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.spawn = bus.spawn
+        self.life = life_key(bus.namespace, bus.replica)
+        self.run_take = bus.script(_TAKE)
+        self.run_give_back = bus.script(_GIVE_BACK)
+
+    def of(self, keys: SessionKeys, stream: str, request: bytes) -> "Claim":
+        """A claim, not taken yet, on a request's id (as JSON) for its stream, begun or not."""
+        return Claim(self, keys, stream, request)
+
+
+class Claim:
+    """One claim, from its taking until it is given back."""
+
+    def __init__(self, claims: Claims, keys: SessionKeys, stream: str, request: bytes) -> None:
+        self._claims = claims
+        self._keys = keys
+        self._named = (request, stream, claims.life)
+        self._is_held = False
+
+    async def take(self) -> bool:
+        """Claim the id; False when another request has it.
+
+        While Redis is away, and when the session has ended, nothing stands in the way.
+        """
+        keys = self._keys
+        try:
+            answer: int = await self._claims.run_take((keys.record, keys.state), *self._named, keys.logs)
+        except RedisUnavailable:  # it may have been taken all the same
+            self._is_held = True
+            self.leave()
+            return True
+        self._is_held = answer == 1
+        return answer != 0
+
+    async def give_back(self) -> None:
+        """Let the id be used again; while Redis is away that is tried again beside the caller."""
+        if not self._is_held:
+            return
+        self._is_held = False
+        try:
+            await self._claims.run_give_back((self._keys.state,), *self._named)
+        except RedisUnavailable:
+            self._claims.spawn(self._insist)
+
+    def leave(self) -> None:
+        """The same, without waiting for it."""
+        if self._is_held:
+            self._is_held = False
+            self._claims.spawn(self._insist)
+
+    async def _insist(self) -> None:
+        for _ in range(_RETRIES):
+            try:
+                await self._claims.run_give_back((self._keys.state,), *self._named)
+            except RedisUnavailable:
+                await anyio.sleep(_RETRY_S)
+                continue
+            return
+        log.error("claim_not_given_back", stream=self._named[1])  # it ends with the replica or the session

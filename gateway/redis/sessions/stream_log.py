@@ -1,0 +1,283 @@
+"""What is said to the client of a session, stream by stream, kept so that any replica can say it again.
+
+A stream is a Redis Stream of its own. A message longer than an entry may be takes several entries, written in one step.
+The last message of a request's stream is marked final, and nothing can be added after it: so a call whose replica is
+gone ends in the same way for everybody, also when that replica was only asleep. Each message has a MAC (see `seals`);
+one without a good one is left out, wherever it came from.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from gateway.redis.entry_mac import UPDATE, Seal
+from gateway.redis.event_bus import Bus
+from gateway.redis.heartbeat import life_key
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.records import Sessions
+from gateway.redis.sessions.request_claims import IS_TAKEN
+
+log = structlog.get_logger(__name__)
+
+ENTRY_BYTES = 64 * 1024
+START = "0-0"
+"""Before everything."""
+
+_MAX_ENTRIES = 1000
+_READ_ENTRIES = 32
+_KEPT_S = 600
+_SAID, _FINAL, _MORE = b"d", b"f", b"c"
+_MAC_PLACE = 3
+"""Flag, value, then `m` and the MAC, with the last piece of a message."""
+_Row = tuple[bytes, Sequence[bytes]]
+_ENDED = 2
+
+# KEYS: record, state, index. ARGV: stream, prefix of the logs, who runs it, the request's id as JSON, idle ms, MAC,
+# the life of who runs it.
+# Answers the id of a first, empty entry; '' when a request of that id is running elsewhere; nil when the session has
+# ended. Names of logs that have expired are forgotten on the way.
+_OPEN = (
+    IS_TAKEN
+    + """
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+  if redis.call('EXISTS', ARGV[2] .. name) == 0 then
+    redis.call('SREM', KEYS[3], name)
+    redis.call('HDEL', KEYS[2], 'run:' .. name)
+  end
+end
+if is_taken(redis.call('HGET', KEYS[2], 'id:' .. ARGV[4]), ARGV[1], ARGV[7], ARGV[2]) then return '' end
+redis.call('HSET', KEYS[2], 'id:' .. ARGV[4], ARGV[1], 'run:' .. ARGV[1], ARGV[3] .. ' ' .. ARGV[4])
+redis.call('SADD', KEYS[3], ARGV[1])
+local id = redis.call('XADD', ARGV[2] .. ARGV[1], '*', 'd', '', 'm', ARGV[6])
+for _, key in ipairs({ARGV[2] .. ARGV[1], KEYS[2], KEYS[3]}) do redis.call('PEXPIRE', key, ARGV[5]) end
+return id
+"""
+)
+
+# KEYS: record, log, state, index, channel. ARGV: stream, idle ms, most entries, 'f' when it is the last message,
+# a question's id or '', the MAC of the message, then its pieces.
+# Answers the id of its last entry; '' when the stream was ended before; nil when the session has ended.
+_APPEND = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+if last and last[2][1] == 'f' then return '' end
+for index = 7, #ARGV - 1 do redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'c', ARGV[index]) end
+local flag = ARGV[4] == 'f' and 'f' or 'd'
+local id = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', flag, ARGV[#ARGV], 'm', ARGV[6])
+redis.call('SADD', KEYS[4], ARGV[1])
+if ARGV[5] ~= '' then redis.call('HSET', KEYS[3], 'q:' .. ARGV[5], '') end
+if ARGV[4] == 'f' then
+  local run = redis.call('HGET', KEYS[3], 'run:' .. ARGV[1])
+  if run then redis.call('HDEL', KEYS[3], 'id:' .. string.sub(run, string.find(run, ' ', 1, true) + 1)) end
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+redis.call('PEXPIRE', KEYS[4], ARGV[2])
+redis.pcall('PUBLISH', KEYS[5], ARGV[1])
+return id
+"""
+
+# KEYS: record, log, state, life of the replica that runs it. ARGV: stream, after which entry, most entries,
+# the token of a reader of the standalone stream: while it is the newest, it is noted how far it has read, and what of
+# it has been taken to be sent.
+# Answers whether the session is there, the token of its newest reader, whether that replica lives, the entries, and
+# when there are none, what there is of the log: 0 nothing, 1 an open one, 2 one with an end.
+_READ = """
+local rows, kept = redis.call('XRANGE', KEYS[2], '(' .. ARGV[2], '+', 'COUNT', ARGV[3]), 1
+if #rows == 0 then
+  local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+  kept = not last and 0 or last[2][1] == 'f' and 2 or 1
+end
+local reader = redis.call('HGET', KEYS[3], 'reader') or ''
+if ARGV[4] ~= '' and ARGV[4] == reader then
+  if ARGV[2] ~= '0-0' then redis.call('HSET', KEYS[3], 'read', ARGV[2]) end
+  if #rows > 0 then redis.call('HSET', KEYS[3], 'taken', rows[#rows][1]) end
+end
+return {redis.call('EXISTS', KEYS[1]), reader, redis.call('EXISTS', KEYS[4]), rows, kept}
+"""
+
+# KEYS: record, state, channel. ARGV: token, idle ms. Whoever read before sees the token and ends.
+# Answers how far the standalone stream has been read; nil when the session has ended.
+_GREET = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+redis.call('HSET', KEYS[2], 'reader', ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.pcall('PUBLISH', KEYS[3], '')
+return redis.call('HGET', KEYS[2], 'read') or '0-0'
+"""
+
+_RUN = "return redis.call('HGET', KEYS[1], 'run:' .. ARGV[1])"
+
+_TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a stream; an update of a resource has its URI instead of a text.
+
+    One that is not believed keeps its place and says nothing.
+    """
+
+    id: str
+    text: bytes = b""
+    uri: str | None = None
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a look at a stream has shown."""
+
+    messages: Sequence[Message]
+    is_alive: bool
+    """Whether the session is still there."""
+    reader: str
+    """The token of who opened the standalone stream last."""
+    is_run: bool
+    """Whether the replica that writes the stream is alive."""
+    is_kept: bool
+    """Whether there is anything of the stream."""
+    is_ended: bool
+    """Whether there is nothing to come after what was read."""
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Who answers a request, and the request's id as JSON."""
+
+    replica: str
+    request: bytes
+
+
+class Logs:
+    """The streams of all sessions."""
+
+    def __init__(self, bus: Bus, sessions: Sessions) -> None:
+        self.replica = bus.replica
+        self._namespace = bus.namespace
+        self._idle_ms = sessions.idle_ms
+        self._seal = Seal(bus)
+        self.refused = 0
+        """How many messages were left out because nobody of ours had written them there."""
+        self._open = bus.script(_OPEN)
+        self._append = bus.script(_APPEND)
+        self._read = bus.script(_READ)
+        self._greet = bus.script(_GREET)
+        self._run = bus.script(_RUN)
+        self._trim = bus.script(_TRIM)
+
+    async def open(self, keys: SessionKeys, stream: str, request: bytes) -> str | None:
+        """Begin the stream of a request: the id of its first, empty message.
+
+        The answer is '' when a request of that id is running already, and None when the session has ended.
+
+        Raises:
+            RedisUnavailable: it may or may not have begun.
+        """
+        named = (keys.record, keys.state, keys.index)
+        mac = self._seal.make(keys.log(stream), _SAID, b"")
+        life = life_key(self._namespace, self.replica)
+        return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms, mac, life))
+
+    async def append(
+        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
+    ) -> str | None:
+        """Add one message: its id; None when the stream or the session has ended, and nothing was added.
+
+        Raises:
+            RedisUnavailable: it may or may not have been added.
+        """
+        pieces = [text[place : place + ENTRY_BYTES] for place in range(0, len(text), ENTRY_BYTES)] or [b""]
+        kept = min(self._idle_ms, _KEPT_S * 1000) if is_final else self._idle_ms
+        named = (keys.record, keys.log(stream), keys.state, keys.index, keys.wake)
+        flag = _FINAL if is_final else _SAID
+        mac = self._seal.make(keys.log(stream), flag, text)
+        return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
+
+    async def read(
+        self, keys: SessionKeys, stream: str, after: str, *, run: Run | None = None, reader: str = ""
+    ) -> Found:
+        """What was added after an entry; `reader` is the token of who reads the standalone stream.
+
+        Raises:
+            RedisUnavailable: nothing was read.
+        """
+        life = keys.record if run is None else life_key(self._namespace, run.replica)
+        named = (keys.record, keys.log(stream), keys.state, life)
+        alive, newest, is_run, rows, kept = await self._read(named, stream, after, _READ_ENTRIES, reader)
+        more = len(rows) == _READ_ENTRIES
+        while more and rows[-1][1][0] == _MORE:  # it ends inside of a message
+            rest = await self._rest(named, stream, rows[-1][0].decode())
+            more = bool(rest)  # entries of one message are written in one step: its end is there, or it is none of ours
+            rows += rest
+        messages = self._join(keys, stream, rows)
+        return Found(
+            messages=messages,
+            is_alive=bool(alive),
+            reader=newest.decode(),
+            is_run=bool(is_run),
+            is_kept=kept > 0,
+            is_ended=kept == _ENDED,
+            has_more=more,
+        )
+
+    async def greet(self, keys: SessionKeys) -> tuple[str, str] | None:
+        """Become the one who reads the standalone stream: a token, and how far it was read; None when it has ended.
+
+        Raises:
+            RedisUnavailable: whoever reads it goes on.
+        """
+        token = secrets.token_hex(8)
+        read = _text(await self._greet((keys.record, keys.state, keys.wake), token, self._idle_ms))
+        return None if read is None else (token, read)
+
+    async def find_run(self, keys: SessionKeys, stream: str) -> Run | None:
+        """Who answers the request of a stream; None when there is no such stream any more."""
+        said = _text(await self._run((keys.state,), stream))
+        if said is None:
+            return None
+        replica, _, request = said.partition(" ")
+        return Run(replica=replica, request=request.encode())
+
+    async def trim(self, keys: SessionKeys, stream: str, before: str) -> None:
+        """Forget what was added before an entry."""
+        await self._trim((keys.log(stream),), before)
+
+    async def _rest(self, named: Sequence[str], stream: str, after: str) -> list[_Row]:
+        _, _, _, rows, _ = await self._read(named, stream, after, _READ_ENTRIES, "")
+        found: list[_Row] = rows
+        return found
+
+    def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[Message]:
+        """The whole messages among entries of a log; pieces at the end whose message goes on are left out."""
+        messages: list[Message] = []
+        pieces: list[bytes] = []
+        name, refused = keys.log(stream), 0
+        for entry, fields in rows:
+            flag, value = fields[0], fields[1]
+            if flag == _MORE:
+                pieces.append(value)
+                continue
+            text = b"".join((*pieces, value)) if pieces else value
+            pieces.clear()
+            is_ours = len(fields) > _MAC_PLACE and self._seal.holds(name, flag, text, fields[_MAC_PLACE])
+            refused += not is_ours
+            messages.append(_message(entry.decode(), flag, text) if is_ours else Message(id=entry.decode()))
+        if refused:
+            self.refused += refused
+            log.error("messages_refused", tenant_id=keys.tenant, session=keys.session[:8], messages=refused)
+        return messages
+
+
+def _message(entry: str, flag: bytes, text: bytes) -> Message:
+    if flag == UPDATE:
+        return Message(id=entry, uri=text.decode("utf-8", "surrogatepass"))
+    return Message(id=entry, text=text, is_final=flag == _FINAL)
+
+
+def _text(answer: bytes | None) -> str | None:
+    return None if answer is None else answer.decode()

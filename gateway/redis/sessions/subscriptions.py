@@ -1,0 +1,175 @@
+"""Which sessions want to know when a resource changes, and how they are told: in their logs, so that none misses it.
+
+Sessions of a tenant are found by the digest of the URI; a session that has ended is forgotten on the way. The URI
+itself is kept with the session unless it is long, so that what a template makes is found when the template changes.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import LimitExceeded, NotFound
+from gateway.redis.entry_mac import UPDATE, Seal
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
+from gateway.redis.sessions.records import Sessions, is_session_id
+
+MAX_SUBSCRIPTIONS = 1000
+LONGEST_KEPT = 512
+"""Bytes of a URI that is kept, which bounds what the subscriptions of a session weigh."""
+_MAX_ENTRIES = 1000
+_BATCH = 200
+_READ_AT_ONCE = 20
+_LOOKED_AT = 3
+_RETRY_S = 60.0
+
+# KEYS: record, subscriptions of the session, subscribers of the URI, URIs of the session. ARGV: session, digest, cap,
+# ms for which subscriptions are kept, what names of sessions begin with, how many others are looked at, URI or nothing.
+# Answers 1; 0 beyond the cap; nil when the session has ended. Some other subscribers are forgotten when they have
+# expired, so that those of a resource that never changes do not pile up. The life of the session's own set goes on as
+# it was, since that of the sets it names does: they all begin anew together.
+_SUBSCRIBE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local known = redis.call('SCARD', KEYS[2])
+if known >= tonumber(ARGV[3]) and redis.call('SISMEMBER', KEYS[2], ARGV[2]) == 0 then return 0 end
+for _, other in ipairs(redis.call('SRANDMEMBER', KEYS[3], ARGV[6])) do
+  if redis.call('EXISTS', ARGV[5] .. other) == 0 then redis.call('SREM', KEYS[3], other) end
+end
+redis.call('SADD', KEYS[2], ARGV[2])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('PEXPIRE', KEYS[3], ARGV[4])
+if known == 0 then redis.call('PEXPIRE', KEYS[2], ARGV[4]) end
+if ARGV[7] ~= '' then
+  redis.call('HSET', KEYS[4], ARGV[2], ARGV[7])
+  redis.call('PEXPIRE', KEYS[4], ARGV[4])
+end
+return 1
+"""
+
+# KEYS: subscriptions of the session, subscribers of the URI, state, URIs of the session. ARGV: session, digest.
+_UNSUBSCRIBE = """
+redis.call('HDEL', KEYS[3], 'update:' .. ARGV[2])
+redis.call('HDEL', KEYS[4], ARGV[2])
+redis.call('SREM', KEYS[2], ARGV[1])
+return redis.call('SREM', KEYS[1], ARGV[2])
+"""
+
+_SUBSCRIBERS = "return redis.call('SMEMBERS', KEYS[1])"
+
+# KEYS: URIs of some sessions. Answers them all.
+_URIS = """
+local found = {}
+for _, key in ipairs(KEYS) do
+  for _, uri in ipairs(redis.call('HVALS', key)) do found[#found + 1] = uri end
+end
+return found
+"""
+
+# KEYS: subscribers of the URI. ARGV: what names of sessions begin with, URI, most entries, idle ms, stream, digest,
+# then sessions, each with the MAC of its entry. Answers how many were told. An update that was not taken to be sent yet
+# tells of those after it as well.
+_TELL = """
+local function is_after(one, other)
+  local ms, number = string.match(one, '^(%d+)%-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)%-(%d+)$')
+  if tonumber(ms) ~= tonumber(other_ms) then return tonumber(ms) > tonumber(other_ms) end
+  return tonumber(number) > tonumber(other_number)
+end
+local told = 0
+for index = 7, #ARGV, 2 do
+  local record = ARGV[1] .. ARGV[index]
+  if redis.call('EXISTS', record) == 0 then
+    redis.call('SREM', KEYS[1], ARGV[index])
+  else
+    local stream, state = record .. ':log:' .. ARGV[5], record .. ':state'
+    local last = redis.call('HGET', state, 'update:' .. ARGV[6])
+    if not last or not is_after(last, redis.call('HGET', state, 'taken') or '0-0') then
+      local id = redis.call('XADD', stream, 'MAXLEN', '~', ARGV[3], '*', 'u', ARGV[2], 'm', ARGV[index + 1])
+      redis.call('HSET', state, 'update:' .. ARGV[6], id)
+    end
+    redis.call('SADD', record .. ':logs', ARGV[5])
+    redis.call('PEXPIRE', stream, ARGV[4])
+    redis.call('PEXPIRE', record .. ':logs', ARGV[4])
+    redis.pcall('PUBLISH', record .. ':wake', ARGV[5])
+    told = told + 1
+  end
+end
+return told
+"""
+
+
+class Subscriptions:
+    """The subscriptions of all sessions, one tenant at a time."""
+
+    def __init__(self, bus: Bus, sessions: Sessions) -> None:
+        self._namespace = bus.namespace
+        self._sessions = sessions
+        self._idle_ms = sessions.idle_ms
+        self._seal = Seal(bus)
+        self._subscribe = bus.script(_SUBSCRIBE)
+        self._unsubscribe = bus.script(_UNSUBSCRIBE)
+        self._subscribers = bus.script(_SUBSCRIBERS)
+        self._uris = bus.script(_URIS)
+        self._tell = bus.script(_TELL)
+
+    async def subscribe(self, keys: SessionKeys, uri: str) -> None:
+        """Tell the session of this resource from now on.
+
+        Raises:
+            NotFound: the session has ended.
+            LimitExceeded: it is subscribed to as many as it may be.
+        """
+        named = (keys.record, keys.subscriptions, self._key(keys.tenant, uri), keys.uris)
+        prefix = SessionKeys(self._namespace, keys.tenant, "").record
+        limits = (MAX_SUBSCRIPTIONS, self._sessions.kept_ms)
+        encoded = uri.encode("utf-8", "surrogatepass")
+        kept = encoded if len(encoded) <= LONGEST_KEPT else b""
+        done = await self._subscribe(named, keys.session, digest_uri(uri), *limits, prefix, _LOOKED_AT, kept)
+        if done is None:
+            raise NotFound("session not found")
+        if not done:
+            said = f"the session has {MAX_SUBSCRIPTIONS} subscriptions, the most it may"
+            raise LimitExceeded(said, retry_after_s=_RETRY_S)
+
+    async def unsubscribe(self, keys: SessionKeys, uri: str) -> None:
+        """Tell it no longer."""
+        named = (keys.subscriptions, self._key(keys.tenant, uri), keys.state, keys.uris)
+        await self._unsubscribe(named, keys.session, digest_uri(uri))
+
+    async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
+        """The URIs that sessions of the tenant are subscribed to, those of some sessions at a time; no long ones.
+
+        Raises:
+            RedisUnavailable: there may be more.
+        """
+        sessions = await self._sessions.ids(tenant)
+        for place in range(0, len(sessions), _READ_AT_ONCE):
+            some = sessions[place : place + _READ_AT_ONCE]
+            found: list[bytes] = await self._uris([self._sessions.keys(tenant, session).uris for session in some])
+            yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
+
+    async def tell(self, tenant: TenantId, uri: str) -> int:
+        """Write into the log of every session that is subscribed; says how many.
+
+        Raises:
+            RedisUnavailable: not all of them may know.
+        """
+        of = self._key(tenant, uri)
+        found = [session for session in await self._subscribers((of,)) if is_session_id(session)]
+        prefix, encoded = SessionKeys(self._namespace, tenant, "").record, uri.encode("utf-8", "surrogatepass")
+        told = 0
+        for place in range(0, len(found), _BATCH):
+            batch = [
+                part for session in found[place : place + _BATCH] for part in self._sealed(tenant, session, encoded)
+            ]
+            told += await self._tell(
+                (of,), prefix, encoded, _MAX_ENTRIES, self._idle_ms, STANDALONE, digest_uri(uri), *batch
+            )
+        return told
+
+    def _sealed(self, tenant: TenantId, session: bytes, uri: bytes) -> tuple[bytes, bytes]:
+        """The session, and the MAC of the update in its log."""
+        log = SessionKeys(self._namespace, tenant, session.decode("utf-8", "replace")).log(STANDALONE)
+        return session, self._seal.make(log, UPDATE, uri)
+
+    def _key(self, tenant: TenantId, uri: str) -> str:
+        return f"{subscribers_prefix(self._namespace, tenant)}{digest_uri(uri)}"

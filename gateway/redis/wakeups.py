@@ -1,0 +1,138 @@
+"""The channels that somebody on this replica listens to for a while, beside those that every replica always hears.
+
+What is published there carries nothing: it only says that there is something to read. So a listener is also called when
+messages may have been lost, and whoever listens looks by itself from time to time.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+
+from gateway.errors import RedisUnavailable
+from gateway.redis.client import Listener, translated
+
+log = structlog.get_logger(__name__)
+
+_CONFIRMING_S = 2.0
+
+
+class _Channel:
+    """One channel: who listens, and whether Redis has said that it sends; the event is there only until then."""
+
+    __slots__ = ("confirmed", "is_asked_for", "listeners")
+
+    def __init__(self) -> None:
+        self.listeners: dict[object, Callable[[], None]] = {}
+        self.is_asked_for = False
+        self.confirmed: anyio.Event | None = anyio.Event()
+
+
+class Channels:
+    """All channels of this replica, on one connection that comes and goes."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, _Channel] = {}
+        self._listener: Listener | None = None
+        self._order = anyio.Lock()
+
+    def __len__(self) -> int:
+        """How many channels are listened to."""
+        return len(self._channels)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a connection to hear on."""
+        return self._listener is not None
+
+    @asynccontextmanager
+    async def hearing(self, name: str, listener: Callable[[], None]) -> AsyncGenerator[None]:
+        """Call the listener for every message while the block runs; what is published inside of it is heard.
+
+        While Redis is away the block runs all the same, and the listener is called once it is back.
+        """
+        token = object()
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels[name] = _Channel()
+        channel.listeners[token] = listener
+        try:
+            await self._begin(name, channel)
+            yield
+        finally:
+            channel.listeners.pop(token, None)
+            if not channel.listeners and self._channels.get(name) is channel:
+                del self._channels[name]
+                with anyio.CancelScope(shield=True):
+                    await self._end(name)
+
+    async def attach(self, listener: Listener) -> None:
+        """Go on with this connection: everything is asked for anew, and everybody told to look.
+
+        Raises:
+            RedisUnavailable: the connection is gone already.
+        """
+        async with self._order:
+            self._listener = listener
+            for channel in self._channels.values():
+                channel.is_asked_for = True
+            if self._channels:
+                await listener.subscribe(*self._channels)
+        for channel in tuple(self._channels.values()):
+            _call(channel)
+
+    def detach(self) -> None:
+        """The connection is gone."""
+        self._listener = None
+        for channel in self._channels.values():
+            channel.is_asked_for = False
+            channel.confirmed = anyio.Event()
+
+    def confirm(self, name: bytes) -> None:
+        """Redis says that it sends what is published there."""
+        channel = self._channels.get(name.decode("utf-8", "replace"))
+        if channel is not None and channel.confirmed is not None:
+            channel.confirmed.set()
+            channel.confirmed = None
+
+    def call(self, name: bytes) -> None:
+        """Something was published there."""
+        channel = self._channels.get(name.decode("utf-8", "replace"))
+        if channel is not None:
+            _call(channel)
+
+    async def _begin(self, name: str, channel: _Channel) -> None:
+        confirmed = channel.confirmed
+        if confirmed is None or not self.is_live:
+            return
+        try:
+            async with self._order:
+                listener = self._listener  # it may have gone while we waited
+                if listener is not None and not channel.is_asked_for:
+                    channel.is_asked_for = True
+                    with translated():
+                        await listener.subscribe(name)
+        except RedisUnavailable as error:
+            log.debug("channel_not_asked_for", reason=str(error))
+            return
+        with anyio.move_on_after(_CONFIRMING_S):
+            await confirmed.wait()
+
+    async def _end(self, name: str) -> None:
+        async with self._order:
+            if name in self._channels or self._listener is None:
+                return  # somebody came while we waited
+            try:
+                with anyio.move_on_after(_CONFIRMING_S), translated():
+                    await self._listener.unsubscribe(name)
+            except RedisUnavailable as error:
+                log.debug("channel_not_given_up", reason=str(error))
+
+
+def _call(channel: _Channel) -> None:
+    for listener in tuple(channel.listeners.values()):
+        try:
+            listener()
+        except Exception:
+            log.exception("listener_failed")

@@ -1,0 +1,135 @@
+"""A Redis of a test's own, to be killed, started again and stopped in mid-sentence."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+import redis.asyncio
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.sessions import SessionRecord
+from gateway.embedded.programs import redis_program
+from gateway.redis.event_bus import Bus
+from gateway.redis.heartbeat import Life
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.records import new_session_id
+from gateway.redis.sessions.stores import Backing, back_sessions
+
+ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
+SECRET = b"the secret of all replicas"
+
+
+async def until(claim: Callable[[], bool], *, seconds: float = 10) -> None:
+    """Wait for what another process or replica does, of which no event tells."""
+    with anyio.fail_after(seconds):
+        while True:
+            if claim():
+                return
+            await anyio.sleep(0.01)
+
+
+class OwnRedis:
+    """One redis-server behind a unix socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket = folder / "redis.sock"
+        self._running: subprocess.Popen[bytes] | None = None
+        self.url = f"unix://{self._socket}"
+
+    async def start(self) -> None:
+        """Start it and wait until it answers."""
+        self._launch()
+        await until(self._answers)
+
+    def _launch(self) -> None:
+        self._running = subprocess.Popen(
+            [redis_program(), "--port", "0", "--unixsocket", self._socket, "--save", "", "--dir", self._folder],
+            stdout=subprocess.DEVNULL,
+        )
+
+    def kill(self) -> None:
+        """End it at once; whatever it held is gone."""
+        if self._running is not None:
+            self._running.send_signal(signal.SIGCONT)
+            self._running.kill()
+            self._running.wait()
+            self._running = None
+
+    def freeze(self) -> None:
+        """Let it hold its connections and say nothing."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGCONT)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(os.fspath(self._socket))
+            connection.sendall(b"PING\r\n")
+            return connection.recv(5) == b"+PONG"
+        return False
+
+
+@pytest.fixture
+def own_redis() -> Iterator[OwnRedis]:
+    """Not started yet."""
+    with tempfile.TemporaryDirectory(prefix="gwr-") as folder:
+        server = OwnRedis(Path(folder))
+        yield server
+        server.kill()
+
+
+@pytest.fixture
+async def raw(redis_url: str) -> AsyncGenerator[Any]:
+    """Redis as somebody else in the network sees it."""
+    client = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
+    yield client
+    await client.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Two:
+    """Two replicas and one session that both know."""
+
+    here: Backing
+    there: Backing
+    record: SessionRecord
+
+    @property
+    def keys(self) -> SessionKeys:
+        """What its parts are called."""
+        return self.here.sessions.keys(self.record.tenant, self.record.id)
+
+
+def make_record(tenant: TenantId = ACME, subject: str = "somebody") -> SessionRecord:
+    """A session that nobody has yet."""
+    return SessionRecord(
+        id=new_session_id(),
+        tenant=tenant,
+        subject=subject,
+        profile="default",
+        protocol_version="2025-11-25",
+        client={"capabilities": {}},
+    )
+
+
+@pytest.fixture
+async def two(redis_url: str) -> AsyncGenerator[Two]:
+    """A session made at one of two replicas."""
+    async with Bus(redis_url, secret=SECRET) as here, Bus(redis_url, secret=SECRET) as there, Life(here):
+        backing, record = back_sessions(here, idle_s=60), make_record()
+        await backing.sessions.create(record, cap=10)
+        yield Two(backing, back_sessions(there, idle_s=60), record)

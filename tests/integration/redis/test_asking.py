@@ -1,0 +1,311 @@
+"""Questions, subscriptions, settings, nonces and places of sessions in a real Redis, from two replicas."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.errors import LimitExceeded, NotFound
+from gateway.redis.event_bus import Bus
+from gateway.redis.limits.stream_limiter import Places
+from gateway.redis.sessions.keys import STANDALONE, SessionKeys
+from gateway.redis.sessions.records import share_of
+from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stream_log import START
+from gateway.redis.sessions.subscriptions import MAX_SUBSCRIPTIONS
+from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record, until
+from tests.support import replicas
+
+ALICE, BOB = KeyId("key_alice"), KeyId("key_bob")
+
+
+async def test_an_answer_is_found_whichever_replica_took_it(two: Two) -> None:
+    """Ours: the one who asked finds the answer without being told of it (SRV-2)."""
+    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+    assert await two.here.questions.look(two.keys, "q-1") == b""
+
+    assert await two.there.questions.answer(two.keys, "q-1", b'{"result":{}}')
+
+    assert await two.here.questions.look(two.keys, "q-1") == b'{"result":{}}'
+
+
+async def test_only_the_first_answer_counts(two: Two) -> None:
+    """Ours: a second answer changes nothing (SRV-2)."""
+    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+
+    taken = [await two.there.questions.answer(two.keys, "q-1", answer) for answer in (b"yes", b"no")]
+
+    assert taken == [True, False]
+    assert await two.here.questions.look(two.keys, "q-1") == b"yes"
+
+
+async def test_what_was_not_asked_here_cannot_be_answered_here(two: Two) -> None:
+    """Ours: an answer belongs to the session that was asked, and to its tenant (TEN-1, TEN-5)."""
+    other = make_record()
+    await two.here.sessions.create(other, cap=10)
+    await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+    questions = two.there.questions
+
+    assert not await questions.answer(two.keys, "q-2", b"yes")
+    assert not await questions.answer(two.there.sessions.keys(other.tenant, other.id), "q-1", b"yes")
+    assert not await questions.answer(two.there.sessions.keys(GLOBEX, two.record.id), "q-1", b"yes")
+    assert await two.here.questions.look(two.keys, "q-1") == b""
+
+
+async def test_a_closed_question_and_one_of_an_ended_session_are_gone(two: Two) -> None:
+    """Ours: who waits learns that there will be no answer (SRV-2)."""
+    for name in ("q-1", "q-2"):
+        await two.here.logs.append(two.keys, "r-1", b"asked", question=name)
+    await two.here.questions.close(two.keys, "q-1")
+    assert not await two.there.questions.answer(two.keys, "q-1", b"late")
+    await two.there.sessions.remove(two.record.tenant, two.record.id)
+
+    assert await two.here.questions.look(two.keys, "q-1") is None
+    assert await two.here.questions.look(two.keys, "q-2") is None
+
+
+async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
+    """Ours: a message, an answer and the end of a session wake its streams on every replica (SRV-2)."""
+    send, receive = anyio.create_memory_object_stream[None](100)
+
+    async def wait() -> None:
+        with anyio.fail_after(30):
+            await receive.receive()
+
+    async with send, receive, two.there.bus.hearing(two.keys.wake, lambda: send.send_nowait(None)):
+        await two.here.logs.append(two.keys, "r-1", b"asked", question="q-1")
+        await wait()
+        await two.here.questions.answer(two.keys, "q-1", b"yes")
+        await wait()
+        await two.here.logs.greet(two.keys)
+        await wait()
+        await two.here.sessions.remove(two.record.tenant, two.record.id)
+        await wait()
+
+
+async def test_channels_are_given_up_when_nobody_listens(two: Two, raw: Any) -> None:
+    """Ours: a subscription at Redis ends with its last listener (RES-6)."""
+
+    async def count() -> int:
+        found: int = (await raw.pubsub_numsub(two.keys.wake))[0][1]
+        return found
+
+    async def is_given_up() -> bool:
+        return await count() == 0
+
+    async with two.here.bus.hearing(two.keys.wake, lambda: None):
+        async with two.here.bus.hearing(two.keys.wake, lambda: None):
+            assert await count() == 1
+        assert await count() == 1
+    await replicas.until(is_given_up)
+
+
+async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) -> None:
+    """Ours: who listened before the break is told to look, and hears again (SRV-2)."""
+    await own_redis.start()
+    rung = 0
+
+    def ring() -> None:
+        nonlocal rung
+        rung += 1
+
+    async with Bus(own_redis.url, secret=SECRET) as bus:
+        backing = back_sessions(bus, idle_s=60)
+        async with bus.hearing("some:channel", ring):
+            own_redis.kill()
+            await until(lambda: not bus.is_live)
+            await own_redis.start()
+            await until(lambda: rung > 0)  # told to look
+            record = make_record()
+            await backing.sessions.create(record, cap=10)
+            keys = backing.sessions.keys(record.tenant, record.id)
+            async with bus.hearing(keys.wake, ring):
+                before = rung
+                await backing.logs.append(keys, STANDALONE, b"told")
+                await until(lambda: rung > before)
+
+
+async def test_subscribers_find_an_update_in_their_logs(two: Two) -> None:
+    """Ours: whoever is subscribed is told, nobody else, whether or not a stream is open (RES-4)."""
+    other = make_record()
+    await two.here.sessions.create(other, cap=10)
+    await two.here.subscriptions.subscribe(two.keys, "note://1")
+
+    told = await two.there.subscriptions.tell(ACME, "note://1")
+
+    found = await two.there.logs.read(two.keys, STANDALONE, START)
+    assert (told, [message.uri for message in found.messages]) == (1, ["note://1"])
+    assert await two.there.subscriptions.tell(ACME, "note://2") == 0
+    others = two.here.sessions.keys(other.tenant, other.id)
+    assert (await two.here.logs.read(others, STANDALONE, START)).messages == []
+
+
+async def test_an_update_of_another_tenants_resource_is_not_told(two: Two) -> None:
+    """Ours: the same URI in another tenant is another resource (TEN-1)."""
+    await two.here.subscriptions.subscribe(two.keys, "note://1")
+
+    assert await two.there.subscriptions.tell(GLOBEX, "note://1") == 0
+
+
+async def test_after_unsubscribing_nothing_is_told(two: Two) -> None:
+    """MCP: `resources/unsubscribe` ends a subscription, and one that never was is no error (RES-4)."""
+    await two.here.subscriptions.subscribe(two.keys, "note://1")
+    await two.there.subscriptions.unsubscribe(two.keys, "note://1")
+    await two.there.subscriptions.unsubscribe(two.keys, "note://2")
+
+    assert await two.here.subscriptions.tell(ACME, "note://1") == 0
+
+
+async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
+    """Ours: the URI is the identity of a subscription (RES-4)."""
+    for _ in range(2):
+        await two.here.subscriptions.subscribe(two.keys, "note://1")
+
+    assert await two.here.subscriptions.tell(ACME, "note://1") == 1
+    await two.here.subscriptions.unsubscribe(two.keys, "note://1")
+    assert await two.here.subscriptions.tell(ACME, "note://1") == 0
+
+
+async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> None:
+    """Ours: a client that comes back finds each changed resource once; what changes after that is told anew (RES-4)."""
+    subscriptions, logs = two.here.subscriptions, two.there.logs
+    for uri in ("note://1", "note://2"):
+        await subscriptions.subscribe(two.keys, uri)
+    for uri in ("note://1", "note://2", "note://1", "note://1"):
+        assert await subscriptions.tell(ACME, uri) == 1
+
+    greeted = await logs.greet(two.keys)
+    assert greeted is not None
+    reader = greeted[0]
+    first = await logs.read(two.keys, STANDALONE, START, reader=reader)
+    assert [message.uri for message in first.messages] == ["note://1", "note://2"]
+    await subscriptions.tell(ACME, "note://1")  # before it is noted how far was sent
+    second = await logs.read(two.keys, STANDALONE, first.messages[-1].id, reader=reader)
+    assert [message.uri for message in second.messages] == ["note://1"]
+    await subscriptions.unsubscribe(two.keys, "note://1")
+    await subscriptions.subscribe(two.keys, "note://1")
+    await subscriptions.tell(ACME, "note://1")
+    third = await logs.read(two.keys, STANDALONE, second.messages[-1].id, reader=reader)
+    assert [message.uri for message in third.messages] == ["note://1"]
+
+
+async def test_a_session_that_has_expired_is_not_told(two: Two, raw: Any) -> None:
+    """Ours: a subscription does not outlive its session (RES-6)."""
+    await two.here.subscriptions.subscribe(two.keys, "note://1")
+    await raw.delete(two.keys.record)
+
+    assert await two.there.subscriptions.tell(ACME, "note://1") == 0
+    assert [key async for key in raw.scan_iter("*subscribers*")] == []
+
+
+async def test_the_subscriptions_of_a_session_are_capped(two: Two) -> None:
+    """Ours: one client cannot fill the store (TEN-3)."""
+    for number in range(MAX_SUBSCRIPTIONS):
+        await two.here.subscriptions.subscribe(two.keys, f"note://{number}")
+
+    with pytest.raises(LimitExceeded):
+        await two.here.subscriptions.subscribe(two.keys, "note://more")
+    await two.here.subscriptions.subscribe(two.keys, "note://1")
+
+
+async def test_an_ended_session_subscribes_to_nothing(two: Two) -> None:
+    """Ours: what comes late leaves nothing behind (RES-6)."""
+    await two.here.sessions.remove(two.record.tenant, two.record.id)
+
+    with pytest.raises(NotFound):
+        await two.there.subscriptions.subscribe(two.keys, "note://1")
+    with pytest.raises(NotFound):
+        await two.there.preferences.set_level(two.keys, "error")
+
+
+async def test_a_log_level_holds_on_every_replica(two: Two) -> None:
+    """MCP: `logging/setLevel` holds for the session (SRV-1)."""
+    assert await two.there.preferences.level(two.keys) is None
+    await two.here.preferences.set_level(two.keys, "error")
+
+    assert await two.there.preferences.level(two.keys) == "error"
+
+
+async def test_a_nonce_is_used_once_in_its_tenant(two: Two) -> None:
+    """Ours: used on one replica is used on all; another tenant's is another (TEN-1)."""
+    here, there = two.here.nonces, two.there.nonces
+
+    assert await here.use(ACME, "n", for_s=60)
+    assert not await there.use(ACME, "n", for_s=60)
+    assert await there.use(GLOBEX, "n", for_s=60)
+    await there.free(ACME, "n")
+    assert await here.use(ACME, "n", for_s=60)
+
+
+@pytest.fixture
+async def backings(redis_url: str) -> AsyncGenerator[tuple[Backing, Backing]]:
+    async with Bus(redis_url, secret=SECRET) as here, Bus(redis_url, secret=SECRET) as there:
+        yield back_sessions(here, idle_s=60), back_sessions(there, idle_s=60)
+
+
+async def _fill(stack: contextlib.AsyncExitStack, places: Places, key: KeyId, count: int, cap: int) -> None:
+    for _ in range(count):
+        await stack.enter_async_context(places.hold(ACME, key, cap))
+
+
+async def test_streams_are_counted_over_replicas(backings: tuple[Backing, Backing]) -> None:
+    """Ours: the tenant's streams are counted exactly, wherever they are open (TEN-3)."""
+    here, there = backings
+    async with contextlib.AsyncExitStack() as stack:
+        await _fill(stack, here.places, ALICE, 2, 5)
+        await _fill(stack, there.places, ALICE, 3, 5)
+        with pytest.raises(LimitExceeded) as caught:
+            await _fill(stack, there.places, BOB, 1, 5)
+        assert caught.value.retry_after_s is not None
+        async with there.places.hold(GLOBEX, ALICE, 5):
+            pass
+    async with here.places.hold(ACME, BOB, 1):
+        assert (len(here.places), len(there.places)) == (1, 0)
+
+
+async def test_one_key_leaves_streams_to_the_others(backings: tuple[Backing, Backing]) -> None:
+    """Ours: a key cannot lock out the rest of its tenant (TEN-3)."""
+    here, there = backings
+    assert share_of(20) == 18
+    async with contextlib.AsyncExitStack() as stack:
+        await _fill(stack, here.places, ALICE, 18, 20)
+        with pytest.raises(LimitExceeded):
+            await _fill(stack, there.places, ALICE, 1, 20)
+        await _fill(stack, there.places, BOB, 2, 20)
+
+
+async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[Backing, Backing]) -> None:
+    """Ours: neither can one subject with its sessions (TEN-3)."""
+    here, there = backings
+    for _ in range(9):
+        await here.sessions.create(make_record(subject="alice"), cap=10)
+
+    with pytest.raises(LimitExceeded):
+        await there.sessions.create(make_record(subject="alice"), cap=10)
+    await there.sessions.create(make_record(subject="bob"), cap=10)
+    assert await there.sessions.remove_all(ACME, subject="alice") == 9
+    assert await there.sessions.remove_all(ACME) == 1
+    await here.sessions.create(make_record(subject="alice"), cap=1)
+
+
+async def test_without_redis_each_replica_counts_by_itself(own_redis: OwnRedis) -> None:
+    """Ours: the cap holds on each replica while Redis is away (TEN-3)."""
+    await own_redis.start()
+    async with Bus(own_redis.url, secret=SECRET) as bus:
+        own_redis.kill()
+        places = back_sessions(bus, idle_s=60).places
+        async with contextlib.AsyncExitStack() as stack:
+            await _fill(stack, places, ALICE, 2, 2)
+            with pytest.raises(LimitExceeded):
+                await _fill(stack, places, BOB, 1, 2)
+
+
+def test_tenants_are_told_apart_in_every_name() -> None:
+    """Ours: no part of a session has a name without its tenant (TEN-1)."""
+    keys = SessionKeys("gw", TenantId("ten_x"), "sid")
+    names = (keys.record, keys.state, keys.index, keys.subscriptions, keys.wake, keys.log("g"))
+    assert all(name.startswith("gw:t:ten_x:s:sid") for name in names)
+    assert len(set(names)) == len(names)

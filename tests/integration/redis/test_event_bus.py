@@ -1,0 +1,223 @@
+"""Events between replicas, over a real Redis that comes and goes."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.domain.events import CatalogMoved, Event, SessionEnded
+from gateway.domain.identifiers import TenantId
+from gateway.errors import RedisUnavailable
+from gateway.redis.envelopes import Envelope
+from gateway.redis.event_bus import Bus
+from tests.integration.redis.conftest import OwnRedis, until
+
+ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
+SECRET = b"the secret of all replicas"
+
+
+class Heard:
+    """A listener that can be waited for."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.events: list[Event] = []
+        self._changed = anyio.Event()
+        self.unsubscribe = bus.subscribe(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        self.events.append(event)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_for(self, event: Event) -> None:
+        with anyio.fail_after(10):
+            while event not in self.events:
+                await self._changed.wait()
+
+
+@pytest.fixture
+async def bus(redis_url: str) -> AsyncGenerator[Bus]:
+    async with Bus(redis_url, secret=SECRET) as opened:
+        yield opened
+
+
+async def _publish_until_heard(bus: Bus, heard: Heard, event: Event) -> None:
+    """Say it again until the way is open."""
+    with anyio.fail_after(20):
+        while event not in heard.events:
+            with contextlib.suppress(RedisUnavailable):
+                await bus.publish(event)
+            await anyio.sleep(0.05)
+
+
+async def test_every_replica_hears_every_event(redis_url: str, bus: Bus) -> None:
+    """Ours: an event reaches all replicas, also the one that says it, of all tenants."""
+    async with Bus(redis_url, secret=SECRET) as other:
+        here, there = Heard(bus), Heard(other)
+        for event in (CatalogMoved(tenant=ACME, revision=3), SessionEnded(tenant=GLOBEX, session="s")):
+            await bus.publish(event)
+            await here.wait_for(event)
+            await there.wait_for(event)
+
+    assert here.events == there.events
+
+
+async def test_events_come_in_the_order_they_were_said(bus: Bus) -> None:
+    """Ours: one replica's events are not reordered."""
+    heard = Heard(bus)
+    events = [CatalogMoved(tenant=ACME, revision=revision) for revision in range(200)]
+    for event in events:
+        await bus.publish(event)
+    await heard.wait_for(events[-1])
+
+    assert heard.events == events
+
+
+async def test_whoever_unsubscribed_hears_nothing(bus: Bus) -> None:
+    """Ours: a closed part is not called any more; ending twice does no harm."""
+    gone, here = Heard(bus), Heard(bus)
+    gone.unsubscribe()
+    gone.unsubscribe()
+    event = CatalogMoved(tenant=ACME, revision=1)
+    await bus.publish(event)
+    await here.wait_for(event)
+
+    assert gone.events == []
+
+
+async def test_a_listener_that_breaks_does_not_stop_the_others(bus: Bus) -> None:
+    """Ours: its error is logged, the next listener and the next event come through."""
+
+    def broken(_: Event) -> None:
+        raise ValueError("a bug")
+
+    bus.subscribe(broken)
+    heard = Heard(bus)
+    with capture_logs() as lines:
+        for revision in (1, 2):
+            event = CatalogMoved(tenant=ACME, revision=revision)
+            await bus.publish(event)
+            await heard.wait_for(event)
+
+    assert [line["event"] for line in lines] == ["listener_failed"] * 2
+
+
+async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: Bus) -> None:
+    """Ours: one Redis can serve several gateways."""
+    async with Bus(redis_url, secret=SECRET, namespace="gw:t:x") as other:
+        here, there = Heard(bus), Heard(other)
+        event = CatalogMoved(tenant=ACME, revision=1)
+        await bus.publish(event)
+        await here.wait_for(event)
+        await other.publish(event)
+        await there.wait_for(event)
+
+    assert len(here.events) == len(there.events) == 1
+
+
+async def test_a_forged_message_is_dropped_and_logged(bus: Bus, raw: Any) -> None:
+    """Ours: whoever can publish in this Redis is not believed (TEN-5)."""
+    heard = Heard(bus)
+    channel, good = Envelope(namespace="gw", secret=SECRET).seal(CatalogMoved(tenant=ACME, revision=9))
+    with capture_logs() as lines:
+        await raw.publish("gw:t:ten_globex:events", good)
+        await raw.publish(channel, b"\0" * 16 + good[16:])
+        await raw.publish(channel, b"")
+        await raw.publish("gw:t:\xff\n:events", b"{}")
+        event = CatalogMoved(tenant=ACME, revision=1)
+        await bus.publish(event)
+        await heard.wait_for(event)
+
+    assert heard.events == [event]
+    assert [line["event"] for line in lines] == ["event_refused"] * 4
+
+
+async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
+    """Ours: events flow again by themselves, and whoever keeps something is told that it may have missed one."""
+    await own_redis.start()
+    async with Bus(own_redis.url, secret=SECRET) as bus:
+        gap = anyio.Event()
+        bus.subscribe_gaps(gap.set)
+        heard = Heard(bus)
+        await bus.check()
+        own_redis.kill()
+        with pytest.raises(RedisUnavailable):
+            await bus.publish(CatalogMoved(tenant=ACME, revision=1))
+        with pytest.raises(RedisUnavailable):
+            await bus.check()
+        assert not gap.is_set()
+        await own_redis.start()
+        with anyio.fail_after(10):
+            await gap.wait()
+        await bus.check()
+        event = CatalogMoved(tenant=ACME, revision=2)
+        await bus.publish(event)
+        await heard.wait_for(event)
+
+
+async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a connection that stays open and says nothing is given up, and made anew when Redis speaks again."""
+    monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.5)
+    await own_redis.start()
+    async with Bus(own_redis.url, secret=SECRET) as bus:
+        gap = anyio.Event()
+        bus.subscribe_gaps(gap.set)
+        own_redis.freeze()
+        await until(lambda: not bus.is_live)
+        own_redis.thaw()
+        with anyio.fail_after(10):
+            await gap.wait()
+        heard = Heard(bus)
+        await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
+
+
+async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a bus without events hears its own heartbeat and stays connected."""
+    monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.4)
+    with capture_logs() as lines:
+        async with Bus(redis_url, secret=SECRET) as bus:
+            await anyio.sleep(1.0)
+            await bus.check()
+
+    assert lines == []
+
+
+async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis) -> None:
+    """Ours: a replica that starts while Redis is away does not give up; it says that it is not ready."""
+    async with Bus(own_redis.url, secret=SECRET) as bus:
+        with pytest.raises(RedisUnavailable):
+            await bus.check()
+        heard = Heard(bus)
+        await own_redis.start()
+        await _publish_until_heard(bus, heard, CatalogMoved(tenant=ACME, revision=1))
+        await bus.check()
+
+
+async def test_closing_ends_what_was_spawned(redis_url: str) -> None:
+    """Ours: nothing runs on behind a closed bus, and an error of what ran is only logged."""
+    ended = anyio.Event()
+
+    async def wait() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    with capture_logs() as lines:
+        async with Bus(redis_url, secret=SECRET) as bus:
+            bus.spawn(wait)
+            bus.spawn(fail)
+            await bus.check()
+    with pytest.raises(RuntimeError):
+        bus.spawn(wait)
+
+    assert ended.is_set()
+    assert [line["event"] for line in lines] == ["background_work_failed"]

@@ -1,0 +1,67 @@
+"""Secret keys are changed one replica after the other; meanwhile both kinds believe each other."""
+
+from collections.abc import AsyncGenerator, Sequence
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.domain.events import CatalogMoved, Event
+from gateway.redis.audit_spool import Overflow
+from gateway.redis.event_bus import Bus
+from gateway.redis.sessions.stores import back_sessions
+from gateway.redis.sessions.stream_log import START
+from tests.integration.redis.conftest import ACME, make_record
+
+OLD, NEW = b"o" * 32, b"n" * 32
+
+
+@pytest.fixture
+async def both(redis_url: str) -> AsyncGenerator[Sequence[Bus]]:
+    """A replica that signs with the new key already, and one that still signs with the old one; both know both."""
+    async with Bus(redis_url, secret=NEW, older=[OLD]) as here, Bus(redis_url, secret=OLD, older=[NEW]) as there:
+        yield here, there
+
+
+async def test_events_are_heard(both: Sequence[Bus]) -> None:
+    """Ours: nothing that is told during the change is lost (TEN-4, RES-4)."""
+    for speaker, hearer in (both, both[::-1]):
+        heard: list[Event] = []
+        arrived = anyio.Event()
+
+        def note(event: Event, heard: list[Event] = heard, arrived: anyio.Event = arrived) -> None:
+            heard.append(event)
+            arrived.set()
+
+        leave = hearer.subscribe(note)
+        await speaker.publish(CatalogMoved(tenant=ACME, revision=7))
+        with anyio.fail_after(10):
+            await arrived.wait()
+        leave()
+        assert heard == [CatalogMoved(tenant=ACME, revision=7)]
+
+
+async def test_streams_of_sessions_go_on(both: Sequence[Bus]) -> None:
+    """Ours: what one has written for a client the other sends (TEN-4, SRV-2)."""
+    for writer, reader in (both, both[::-1]):
+        writing, reading = back_sessions(writer, idle_s=60), back_sessions(reader, idle_s=60)
+        record = make_record()
+        await writing.sessions.create(record, cap=10)
+        keys = writing.sessions.keys(ACME, record.id)
+        await writing.logs.append(keys, "r-1", b"said")
+        found = await reading.logs.read(keys, "r-1", START)
+        assert [message.text for message in found.messages] == [b"said"]
+
+
+async def test_what_waits_comes_back(both: Sequence[Bus]) -> None:
+    """Ours: an entry of the trail is none the less ours for its older key, and a stranger's is none (TEN-4, SRV-4)."""
+    here, there = Overflow(both[0], secret=NEW, older=[OLD]), Overflow(both[1], secret=OLD, older=[NEW])
+    stranger = Overflow(both[0], secret=b"x" * 32)
+    for overflow in (here, there, stranger):
+        overflow.belong_to("one")
+    await there.keep([b"of the old"])
+    await stranger.keep([b"of nobody"])
+    await here.keep([b"of the new"])
+    with capture_logs() as lines:
+        assert [entry for _, entry in await here.peek(10)] == [b"of the old", b"of the new"]
+    assert [line["event"] for line in lines] == ["audit_overflow_refused"]

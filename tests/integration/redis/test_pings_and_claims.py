@@ -1,0 +1,85 @@
+"""Pings and claims of a session as two replicas see them in Redis."""
+
+from gateway.redis.event_bus import Bus
+from gateway.redis.heartbeat import Life
+from gateway.redis.sessions.stores import back_sessions
+from tests.integration.redis.conftest import SECRET, Two, make_record
+
+REQUEST = b'"one"'
+
+
+async def test_a_ping_is_answered_at_any_replica_once(two: Two) -> None:
+    """MCP: what became of a ping is known when the next one takes its place (SRV-2)."""
+    here, there, keys = two.here.questions, two.there.questions, two.keys
+
+    assert await here.ping(keys, "", "p1", is_patient=True) == "unanswered"
+    assert await there.answer(keys, "p1", b'{"result":{}}')
+    assert not await here.answer(keys, "p1", b'{"result":{}}')
+    assert await here.ping(keys, "p1", "p2", is_patient=True) == "answered"
+    assert not await there.answer(keys, "p1", b'{"result":{}}')
+    assert await here.ping(keys, "p2", "p3", is_patient=True) == "unanswered"
+    await here.close(keys, "p3")
+    assert await here.look(keys, "p3") is None
+
+
+async def test_no_ping_is_opened_while_something_is_asked(two: Two) -> None:
+    """Ours: whoever ponders a question is left alone, for as long as anybody waits for its answer (SRV-1)."""
+    here, keys = two.here, two.keys
+    assert await two.there.logs.append(keys, "g", b"{}", question="q") is not None
+
+    assert await here.questions.ping(keys, "", "p1", is_patient=True) == "asking"
+    assert await here.questions.look(keys, "p1") is None
+    assert await here.questions.ping(keys, "", "p1", is_patient=False) == "unanswered"
+    assert await here.questions.ping(keys, "p1", "p2", is_patient=True) == "asking"
+    await two.there.questions.answer(keys, "q", b"{}")
+    assert await here.questions.ping(keys, "p1", "p2", is_patient=True) == "unanswered"
+
+
+async def test_an_ended_session_is_pinged_no_more(two: Two) -> None:
+    """Ours: nothing is written into what is gone (RES-6)."""
+    await two.here.sessions.remove(two.record.tenant, two.record.id)
+
+    assert await two.there.questions.ping(two.keys, "", "p1", is_patient=True) == "ended"
+    assert await two.there.claims.of(two.keys, "s", REQUEST).take()
+    assert await two.there.questions.look(two.keys, "p1") is None
+
+
+async def test_a_claimed_id_is_nobody_elses_until_it_is_given_back(two: Two) -> None:
+    """Ours: neither another claim nor the stream of another request gets it (SRV-2)."""
+    here, there, keys = two.here, two.there, two.keys
+    claim = here.claims.of(keys, "mine", REQUEST)
+    assert await claim.take()
+
+    other = there.claims.of(keys, "theirs", REQUEST)
+    assert not await other.take()
+    await other.give_back()  # it has nothing to give back
+    assert await there.logs.open(keys, "rtheirs", REQUEST) == ""
+    assert await there.claims.of(keys, "theirs", b"1").take()
+    await claim.give_back()
+    assert await there.logs.open(keys, "rtheirs", REQUEST)
+    assert not await here.claims.of(keys, "again", REQUEST).take()
+
+
+async def test_a_claim_becomes_a_stream(two: Two) -> None:
+    """Ours: the stream of the same request takes the id over, and keeps it when the claim is given back (SRV-2)."""
+    claim = two.here.claims.of(two.keys, "rmine", REQUEST)
+    assert await claim.take()
+    assert await two.here.logs.open(two.keys, "rmine", REQUEST)
+    await claim.give_back()
+
+    assert not await two.there.claims.of(two.keys, "theirs", REQUEST).take()
+    assert await two.here.logs.append(two.keys, "rmine", b"{}", is_final=True)
+    assert await two.there.claims.of(two.keys, "theirs", REQUEST).take()
+
+
+async def test_a_claim_ends_with_its_replica(redis_url: str) -> None:
+    """Ours: nobody waits for what a replica that is gone has claimed (SRV-3)."""
+    record = make_record()
+    async with Bus(redis_url, secret=SECRET) as there:
+        backing = back_sessions(there, idle_s=60)
+        await backing.sessions.create(record, cap=10)
+        keys = backing.sessions.keys(record.tenant, record.id)
+        async with Bus(redis_url, secret=SECRET) as here, Life(here):
+            assert await back_sessions(here, idle_s=60).claims.of(keys, "mine", REQUEST).take()
+            assert not await backing.claims.of(keys, "theirs", REQUEST).take()
+        assert await backing.claims.of(keys, "theirs", REQUEST).take()

@@ -1,0 +1,199 @@
+"""The response stream of one request over a real Redis: its end depends on the serving task, not on what is stored."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+import pytest
+from starlette.types import Message
+
+from gateway.domain.identifiers import KeyId
+from gateway.domain.principals import Principal
+from gateway.errors import RedisUnavailable
+from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.jsonrpc import forgotten, lost
+from gateway.protocol.sessions import response_sink
+from gateway.protocol.sessions.response_sink import Posted, PostOutlet
+from gateway.protocol.sessions.running_requests import NO_ANSWER
+from gateway.redis.sessions.keys import SessionKeys
+from gateway.redis.sessions.stream_log import START, Logs, Run
+from tests.integration.redis.conftest import ACME, Two
+from tests.support.replicas import until
+
+READER = Principal(tenant=ACME, slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset())
+ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+Loss = Callable[[Two, Any], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class _Client:
+    """The client of a POST, who takes nothing until the gate is open."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    taken: list[Message] = field(default_factory=list[Message])
+
+    async def take(self, message: Message) -> None:
+        await self.gate.wait()
+        self.taken.append(message)
+
+    @property
+    def body(self) -> bytes:
+        """All that it was sent."""
+        return b"".join(message.get("body", b"") for message in self.taken)
+
+    @property
+    def is_ended(self) -> bool:
+        """True if the response has its proper end."""
+        return self.taken[-1].get("more_body") is False
+
+
+def _outlet(two: Two, client: _Client, *, may_stream: bool = True) -> PostOutlet:
+    posted = Posted(keys=two.keys, request=b"1", headers=(), is_resumable=True, may_stream=lambda: may_stream)
+    return PostOutlet(posted, Stream(client.take, READER), two.here, give_up=lambda: None)
+
+
+async def _log_of(raw: Any) -> str:
+    """The only log there is."""
+    (name,) = await raw.keys("*:log:r*")
+    return str(name.decode())
+
+
+async def _end_session(two: Two, raw: Any) -> None:
+    del raw
+    await two.there.sessions.remove(two.record.tenant, two.record.id)
+
+
+async def _lose_all(two: Two, raw: Any) -> None:
+    del two
+    await raw.flushall()
+
+
+async def _lose_log(two: Two, raw: Any) -> None:
+    del two
+    await raw.delete(await _log_of(raw))
+
+
+async def _forge_answer(two: Two, raw: Any) -> None:
+    del two
+    name = await _log_of(raw)
+    (last,) = await raw.xrevrange(name, count=1)
+    await raw.xdel(name, last[0])
+    await raw.xadd(name, {"f": b"forged", "m": b"0" * 16})
+
+
+@pytest.mark.parametrize("lose", [_end_session, _lose_all, _lose_log, _forge_answer])
+async def test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same(two: Two, raw: Any, lose: Loss) -> None:
+    """Ours: no request waits for an answer that cannot be read any more (SRV-2, CON-1)."""
+    client = _Client()
+    outlet = _outlet(two, client)
+    assert await outlet.say(b'{"method":"first"}')
+
+    async def finish() -> None:
+        await outlet.finish(ANSWER)
+        outlet.leave()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(finish)
+
+            async def is_stored() -> bool:
+                return bool(await raw.xlen(await _log_of(raw)) == 3)
+
+            await until(is_stored)
+            await lose(two, raw)
+            client.gate.set()
+
+    assert ANSWER in client.body
+    assert b"forged" not in client.body
+    assert client.is_ended
+
+
+class _Away(Logs):
+    """Logs that do not take an answer for so many times."""
+
+    failures = 4
+
+    async def append(
+        self, keys: SessionKeys, stream: str, text: bytes, *, is_final: bool = False, question: str = ""
+    ) -> str | None:
+        if is_final and self.failures:
+            self.failures -= 1
+            raise RedisUnavailable("away")
+        return await super().append(keys, stream, text, is_final=is_final, question=question)
+
+
+async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
+    two: Two, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an answer is held for a minute while Redis is away; then a replay ends without it (SRV-4)."""
+    monkeypatch.setattr(response_sink, "_RETRIES", 2)
+    monkeypatch.setattr(response_sink, "_RETRY_S", 0.01)
+    client = _Client()
+    client.gate.set()
+    outlet = _outlet(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)
+    assert await outlet.say(b'{"method":"first"}')
+
+    with anyio.fail_after(10):
+        await outlet.finish(ANSWER)
+        outlet.leave()
+        assert ANSWER in client.body
+        stream = (await _log_of(raw)).rpartition(":")[2]
+
+        async def is_ended() -> bool:
+            found = await two.there.logs.read(two.keys, stream, START)
+            return found.messages[-1].is_final and found.messages[-1].text == forgotten(b"1")
+
+        await until(is_ended)
+
+
+async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere(two: Two, raw: Any) -> None:
+    """Ours: its own stream ends, and a replay at another replica ends without an answer (SRV-2, CAL-4)."""
+    client = _Client()
+    client.gate.set()
+    outlet = _outlet(two, client)
+    assert await outlet.say(b'{"method":"first"}')
+
+    outlet.leave()
+
+    with anyio.fail_after(10):
+        stream = (await _log_of(raw)).rpartition(":")[2]
+        run = Run(replica=two.here.logs.replica, request=b"1")
+
+        async def is_told() -> bool:
+            found = await two.there.logs.read(two.keys, stream, START, run=run)
+            return found.messages[-1].is_final and found.messages[-1].text == lost(b"1")
+
+        await until(is_told)
+
+        async def is_ended() -> bool:
+            return client.is_ended
+
+        await until(is_ended)
+
+
+@pytest.mark.parametrize(
+    ("has_spoken", "may_stream", "status"), [(True, True, 200), (False, True, 200), (False, False, 202)]
+)
+async def test_what_is_not_answered_ends_without_an_event(
+    two: Two, raw: Any, has_spoken: bool, may_stream: bool, status: int
+) -> None:
+    """MCP: a cancelled request is not answered, here or in a replay; its response ends (SRV-1, SRV-2)."""
+    client = _Client()
+    client.gate.set()
+    outlet = _outlet(two, client, may_stream=may_stream)
+    if has_spoken:
+        assert await outlet.say(b'{"method":"first"}')
+
+    with anyio.fail_after(10):
+        await outlet.finish(NO_ANSWER)
+    outlet.leave()
+
+    assert client.taken[0]["status"] == status
+    assert client.body.count(b"event: message") == int(has_spoken)
+    assert not client.taken[-1].get("more_body", False)
+    if has_spoken:
+        found = await two.there.logs.read(two.keys, (await _log_of(raw)).rpartition(":")[2], START)
+        assert [message.text for message in found.messages] == [b"", b'{"method":"first"}', b""]
+        assert found.messages[-1].is_final

@@ -1,0 +1,86 @@
+"""Which followers hear that a template has changed: each URI once, and one look at a time."""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.domain.identifiers import TenantId
+from gateway.errors import RedisUnavailable
+from gateway.jobs.template_fanout import Instances
+
+_A, _B = TenantId("ten_a"), TenantId("ten_b")
+_PARTS = (("row://1", "note://1", "rows://1"), ("row://2", "row://1", "row://1/more"), ())
+
+
+async def test_each_uri_that_a_template_makes_is_told_once() -> None:
+    """Ours: whoever follows it, and however many templates make it (RES-5)."""
+    told: list[tuple[TenantId, str]] = []
+
+    async def followed(_: TenantId) -> AsyncGenerator[Sequence[str]]:
+        for part in _PARTS:
+            yield part
+
+    async def tell(tenant: TenantId, uri: str) -> None:
+        told.append((tenant, uri))
+
+    async with anyio.create_task_group() as tasks:
+        instances = Instances(followed, tell, spawn=tasks.start_soon)
+        for template in ("row://{id}", "row://{other}", "no template {", "none://{id}"):
+            instances.note(_A, template)
+
+    assert told == [(_A, "row://1"), (_A, "row://2")]
+
+
+async def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
+    """Ours: many changes are one look after another, each tenant's by itself (RES-5, TEN-5)."""
+    looks: list[TenantId] = []
+    told: list[str] = []
+    gate = anyio.Event()
+
+    async def followed(tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
+        looks.append(tenant)
+        if tenant == _A:
+            await gate.wait()
+        yield ("row://1",)
+
+    async def tell(tenant: TenantId, uri: str) -> None:
+        told.append(f"{tenant} {uri}")
+        if tenant == _B:  # while the other tenant's look is under way
+            for _ in range(5):
+                instances.note(_A, "row://{id}")
+            gate.set()
+
+    async with anyio.create_task_group() as tasks:
+        instances = Instances(followed, tell, spawn=tasks.start_soon)
+        for tenant in (_A, _B):
+            instances.note(tenant, "row://{id}")
+
+    assert sorted(looks) == [_A, _A, _B]
+    assert sorted(told) == ["ten_a row://1", "ten_a row://1", "ten_b row://1"]
+
+
+async def test_after_a_fault_it_goes_on_with_what_changes_next() -> None:
+    """Ours: what could not be told is lost like any event, and nothing more than that (SRV-4)."""
+    faults = [RedisUnavailable("away"), None]
+    told: list[str] = []
+    running: list[TaskGroup] = []
+
+    def spawn(work: Callable[[TenantId], Coroutine[None, None, None]], tenant: TenantId) -> None:
+        running[-1].start_soon(work, tenant)
+
+    async def followed(_: TenantId) -> AsyncGenerator[Sequence[str]]:
+        yield ("row://1",)
+
+    async def tell(_: TenantId, uri: str) -> None:
+        if (raised := faults.pop(0)) is not None:
+            raise raised
+        told.append(uri)
+
+    instances = Instances(followed, tell, spawn=spawn)
+    for _ in range(2):
+        async with anyio.create_task_group() as tasks:
+            running.append(tasks)
+            instances.note(_A, "row://{id}")
+
+    assert told == ["row://1"]
