@@ -22,10 +22,10 @@ from gateway.app.registrations import Registered, Tenants
 from gateway.app.schema_shapes import AnySchema, ObjectSchema, Schema
 from gateway.app.serve import Ready, Running, serve
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
-from gateway.definitions.prompts import PromptDefinition
-from gateway.definitions.registry import ToolRegistry
-from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDefinition
-from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.contract.prompts import PromptDefinition
+from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
+from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, OwnedName
 from gateway.domain.results import Completions, Contents, Messages, Result

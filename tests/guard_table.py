@@ -23,7 +23,7 @@ ISOLATION = "tests/integration/store/test_isolation.py"
 STORE = "tests/integration/store/test_store.py"
 RUN = "tests/unit/calls/test_run.py"
 CREDENTIALS = "tests/unit/identity/test_credentials.py"
-DOCUMENT = "tests/unit/openapi/test_document.py"
+DOCUMENT = "tests/unit/openapi/document/test_document.py"
 EGRESS = "tests/unit/upstream/test_guard.py"
 PATHS = "tests/unit/upstream/test_paths.py"
 SMUGGLING = "tests/attacks/test_upstream_smuggling.py"
@@ -48,7 +48,7 @@ OUTBOUND_PERMISSIONS = "tests/attacks/outbound/test_outbound_permissions.py"
 BUDGET = "tests/attacks/test_argument_budget.py"
 BUDGET_SERVED = "tests/attacks/test_argument_budget_served.py"
 CHECKS = "tests/integration/calls/test_checks.py"
-WORK = "tests/unit/definitions/test_schema_work.py"
+WORK = "tests/unit/definitions/json_schema/test_work_bound.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
 
@@ -1321,7 +1321,7 @@ DOCUMENTS = (
     Guard(
         "yaml-aliases",
         "YAML aliases multiply without end",
-        "gateway/openapi/yaml_reader.py",
+        "gateway/openapi/document/yaml_reader.py",
         'raise _refusal("aliases (*name) are not accepted", event.start_mark)',
         "_put(tree, None)",
         (f"{DOCUMENT}::test_yaml_beyond_plain_values_is_refused",),
@@ -1329,7 +1329,7 @@ DOCUMENTS = (
     Guard(
         "yaml-anchors",
         "a bomb ends at its first anchor",
-        "gateway/openapi/yaml_reader.py",
+        "gateway/openapi/document/yaml_reader.py",
         "    if event.anchor is not None:\n"
         '        raise _refusal("anchors (&name) are not accepted", event.start_mark)\n'
         "    if event.tag is not None and",
@@ -1339,7 +1339,7 @@ DOCUMENTS = (
     Guard(
         "yaml-tags",
         "tags make no objects",
-        "gateway/openapi/yaml_reader.py",
+        "gateway/openapi/document/yaml_reader.py",
         "if tag is not None and tag not in _SCALAR_TAGS:",
         "if False:",
         (f"{DOCUMENT}::test_yaml_beyond_plain_values_is_refused",),
@@ -1347,7 +1347,7 @@ DOCUMENTS = (
     Guard(
         "yaml-depth",
         "YAML is nested so deep and no deeper",
-        "gateway/openapi/yaml_reader.py",
+        "gateway/openapi/document/yaml_reader.py",
         "if len(tree.stack) >= tree.depth_limit:",
         "if False:",
         (f"{DOCUMENT}::test_depth_is_limited",),
@@ -1355,7 +1355,7 @@ DOCUMENTS = (
     Guard(
         "json-document-depth",
         "a JSON document is nested so deep and no deeper",
-        "gateway/openapi/document.py",
+        "gateway/openapi/document/document.py",
         "if depth > DEEPEST:",
         "if False:",
         (f"{DOCUMENT}::test_depth_is_limited",),
@@ -1363,7 +1363,7 @@ DOCUMENTS = (
     Guard(
         "document-values",
         "a document has no more values than a million",
-        "gateway/openapi/document.py",
+        "gateway/openapi/document/document.py",
         "if nodes > MOST_NODES:",
         "if False:",
         (f"{DOCUMENT}::test_the_number_of_values_is_limited",),
@@ -1371,7 +1371,7 @@ DOCUMENTS = (
     Guard(
         "document-bytes",
         "a document has no more bytes than 32 MiB",
-        "gateway/openapi/document.py",
+        "gateway/openapi/document/document.py",
         "if len(raw) > LARGEST:",
         "if False:",
         (f"{DOCUMENT}::test_size_is_limited",),
@@ -1379,7 +1379,7 @@ DOCUMENTS = (
     Guard(
         "document-operations",
         "a document gives no more than 5,000 operations",
-        "gateway/openapi/operations.py",
+        "gateway/openapi/operation/operations.py",
         "if len(found) > MOST_OPERATIONS:",
         "if False:",
         ("tests/unit/openapi/test_degradation.py::test_the_number_of_operations_is_limited",),
@@ -1387,23 +1387,23 @@ DOCUMENTS = (
     Guard(
         "external-references",
         "nothing outside the document is read: no file, no URL",
-        "gateway/openapi/references.py",
+        "gateway/openapi/document/references.py",
         'if not ref.startswith("#"):',
         "if False:",
-        ("tests/unit/openapi/test_schemas.py::test_a_schema_outside_the_document_skips_the_operation",),
+        ("tests/unit/openapi/schema/test_translation.py::test_a_schema_outside_the_document_skips_the_operation",),
     ),
     Guard(
         "hidden-text",
         "a description hides nothing from people that a model reads",
-        "gateway/openapi/shapes.py",
+        "gateway/openapi/document/json_access.py",
         'return _INVISIBLE.sub("", text.replace("\\r\\n", "\\n").replace("\\r", "\\n")).strip()',
         "return text.strip()",
-        ("tests/unit/openapi/test_schemas.py::test_descriptions_hide_nothing",),
+        ("tests/unit/openapi/schema/test_translation.py::test_descriptions_hide_nothing",),
     ),
     Guard(
         "pattern-engine",
         "a pattern is matched in linear time",
-        "gateway/definitions/dialects.py",
+        "gateway/definitions/json_schema/dialects.py",
         "            pattern_options=jsonschema_rs.RegexOptions(),\n",
         "",
         (f"{GUARD_ATTACKS}::test_a_pattern_that_needs_backtracking_does_not_compile",),
@@ -1411,7 +1411,7 @@ DOCUMENTS = (
     Guard(
         "schema-offline",
         "a validator fetches no schema",
-        "gateway/definitions/dialects.py",
+        "gateway/definitions/json_schema/dialects.py",
         "            offline=True,\n",
         "",
         (f"{GUARD_ATTACKS}::test_a_schema_is_never_fetched",),
@@ -1419,42 +1419,42 @@ DOCUMENTS = (
     Guard(
         "document-safety",
         "a document makes no tool safer than its method",
-        "gateway/openapi/extensions.py",
+        "gateway/openapi/operation/extensions.py",
         "elif is_stricter(method_safety, level):",
         "elif False:",
-        ("tests/unit/openapi/test_choosing.py::test_a_document_makes_no_tool_safer",),
+        ("tests/unit/openapi/operation/test_selection.py::test_a_document_makes_no_tool_safer",),
     ),
     Guard(
         "chosen-excluded",
         "what a rule excludes is no tool",
-        "gateway/openapi/choosing.py",
+        "gateway/openapi/operation/selection.py",
         "        if excluded:",
         "        if False:",
-        ("tests/unit/openapi/test_choosing.py::test_rules_choose_operations",),
+        ("tests/unit/openapi/operation/test_selection.py::test_rules_choose_operations",),
     ),
     Guard(
         "chosen-outline",
         "the query tools know the chosen operations only",
-        "gateway/openapi/compile.py",
+        "gateway/openapi/compiler.py",
         "self._outline(chosen, compiled",
         "self._outline(operations, compiled",
-        ("tests/unit/openapi/test_choosing.py::test_query_tools_know_only_what_is_chosen",),
+        ("tests/unit/openapi/operation/test_selection.py::test_query_tools_know_only_what_is_chosen",),
     ),
     Guard(
         "resolved-depth",
         "references are resolved to a depth that readers bear",
-        "gateway/openapi/query_refs.py",
+        "gateway/openapi/query/references.py",
         "return self.depth > 0 and self.level < _MOST_LEVELS",
         "return self.depth > 0",
-        ("tests/unit/openapi/test_query_fit.py::test_resolving_ends_before_readers_give_up",),
+        ("tests/unit/openapi/query/test_truncation.py::test_resolving_ends_before_readers_give_up",),
     ),
     Guard(
         "page-bytes",
         "a page of a query tool ends where it has enough",
-        "gateway/openapi/query_answers.py",
+        "gateway/openapi/query/answers.py",
         "if room < 0 and shown:",
         "if False:",
-        ("tests/unit/openapi/test_query_fit.py::test_a_page_ends_where_it_has_enough",),
+        ("tests/unit/openapi/query/test_truncation.py::test_a_page_ends_where_it_has_enough",),
     ),
 )
 
@@ -2017,7 +2017,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "check-budget-loop",
         "a check that takes long is not made on the event loop",
-        "gateway/definitions/compiled_schemas.py",
+        "gateway/definitions/json_schema/validator.py",
         "            if units > IN_LOOP:\n",
         "            if False:\n",
         (f"{CHECKS}::test_a_dear_value_that_conforms_is_taken",),
@@ -2025,7 +2025,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "check-budget-child",
         "a check that could only be broken off is not begun",
-        "gateway/definitions/compiled_schemas.py",
+        "gateway/definitions/json_schema/validator.py",
         "        if self.units <= IN_CHILD:\n",
         "        if True:\n",
         (f"{CHECKS}::test_what_is_beyond_all_bounds_starts_no_process",),
@@ -2033,7 +2033,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "explain-copies",
         "violations are collected only where they copy little",
-        "gateway/definitions/compiled_schemas.py",
+        "gateway/definitions/json_schema/validator.py",
         "self.work.copies(values=values, depth=depth_of(instance)) <= MOST_COPIES",
         "bool(values)",
         (f"{BUDGET}::test_refusing_takes_little_memory_whatever_the_schema",),
@@ -2041,7 +2041,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "explain-size",
         "violations are collected of small values only",
-        "gateway/definitions/compiled_schemas.py",
+        "gateway/definitions/json_schema/validator.py",
         "        if len(raw) > LARGEST_TOLD:\n            return False\n",
         "",
         (f"{BUDGET}::test_violations_are_collected_of_small_values_only",),
@@ -2049,7 +2049,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "work-of-names",
         "names in `required` are work",
-        "gateway/definitions/assertion_costs.py",
+        "gateway/definitions/json_schema/assertion_costs.py",
         "    return Load(_NAME * names, 0, 0, names, 0)\n\n\ndef _dependent",
         "    return Load(0, 0, 0, 0, 0)\n\n\ndef _dependent",
         (f"{WORK}::test_names_are_counted_like_schemas",),
@@ -2057,7 +2057,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "work-of-unevaluated",
         "`unevaluatedProperties` checks once more what lies inside",
-        "gateway/definitions/schema_work.py",
+        "gateway/definitions/json_schema/work_bound.py",
         "            checked.add(marked)\n",
         "            pass\n",
         (f"{WORK}::test_nested_unevaluated_keywords_multiply",),
@@ -2065,7 +2065,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "work-of-cycles",
         "a part may meet the dearest schema of a cycle",
-        "gateway/definitions/schema_work.py",
+        "gateway/definitions/json_schema/work_bound.py",
         "                    expansion.every += dearest\n",
         "",
         (f"{WORK}::test_the_dearest_schema_of_a_cycle_counts_for_all_of_it",),
@@ -2073,7 +2073,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "work-of-depth",
         "definitions that lead back in several ways multiply the work with the depth of a value",
-        "gateway/definitions/schema_work.py",
+        "gateway/definitions/json_schema/work_bound.py",
         "            self._growth = max(self._growth, ways)\n",
         "",
         (f"{WORK}::test_ways_back_are_counted_for_one_part",),
@@ -2081,7 +2081,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "work-of-patterns",
         "counted repetitions of a pattern are written out",
-        "gateway/definitions/pattern_costs.py",
+        "gateway/definitions/json_schema/pattern_costs.py",
         "            states, last = min(_MOST, states + added), min(_MOST, last + added)\n",
         "            pass\n",
         (f"{WORK}::test_counted_repetitions_of_a_pattern_are_written_out",),
@@ -2089,7 +2089,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "result-unread",
         "a result of very many parts is not read on the event loop",
-        "gateway/definitions/compiled_schemas.py",
+        "gateway/definitions/json_schema/validator.py",
         "if containers > MOST_CONTAINERS_READ or values > MOST_VALUES_READ:",
         "if False:",
         (f"{CHECKS}::test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run",),
@@ -2097,7 +2097,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "child-memory",
         "a child process has no more memory and time than it may",
-        "gateway/definitions/check_worker.py",
+        "gateway/definitions/json_schema/check_worker.py",
         "    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)\n",
         "",
         (f"{CHECKS}::test_a_child_has_no_more_memory_than_it_may",),
@@ -2172,7 +2172,7 @@ ANSWERS_SHOWN = (
     Guard(
         "method-override-fields",
         "a field that frameworks take for the method counts in the level",
-        "gateway/definitions/safety.py",
+        "gateway/definitions/handlers/safety.py",
         "    if method is None:\n        return level, what",
         "    if True:\n        return level, what",
         (f"{METHOD_OVERRIDES}::test_a_method_in_a_field_counts",),

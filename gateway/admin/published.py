@@ -3,7 +3,7 @@
 from gateway.admin.answers_selections import SchemaDocument, SchemaNames
 from gateway.admin.endpoints import ADMIN, Admin, Answer, Endpoint, Plain
 from gateway.admin.schemas import NoBody, NoQuery
-from gateway.definitions.published import NAMES, schema_of
+from gateway.definitions.published.index import NAMES, schema_of
 from gateway.errors import NotFound
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
-from gateway.openapi.document import MOST_NODES
-from gateway.openapi.frames import Message, Rest, Task, tell_document
+from gateway.openapi.document.document import MOST_NODES
 from gateway.openapi.worker import serve
+from gateway.openapi.worker_messages import Message, Rest, Task, tell_document
 from gateway.web.bodies import load_json, refuse_many_values
 
 LARGEST_REST = 1024 * 1024

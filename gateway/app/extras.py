@@ -11,14 +11,14 @@ import msgspec
 from gateway.app.registrations import Registration
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
 from gateway.catalog.code import CodePrimitive
-from gateway.definitions.prompts import PromptDefinition, validate_prompt_definition
-from gateway.definitions.resources import (
+from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
+from gateway.definitions.contract.resources import (
     ResourceDefinition,
     ResourceTemplateDefinition,
     validate_resource_definition,
     validate_resource_template_definition,
 )
-from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.tenants import SLUG

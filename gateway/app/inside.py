@@ -13,7 +13,7 @@ from gateway.catalog.outlines import Outlines
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.connections.connections import Connections
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.policy import Limits
 from gateway.handlers.bind import Binder
 from gateway.handlers.query import Queries

@@ -19,7 +19,7 @@ from gateway.app.extras import (
     register,
 )
 from gateway.app.registrations import Registrations
-from gateway.definitions.registry import ToolRegistry
+from gateway.definitions.contract.tool_registry import ToolRegistry
 from gateway.errors import BrokenSetting, Fault, GatewayError, HandlerInvalid
 from gateway.handlers.functions import ToolFunction
 from gateway.settings import PREFIX, Settings

@@ -13,7 +13,7 @@ from gateway.catalog.code import CodePrimitive
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
 from gateway.handlers.code import CodeHandler
-from gateway.openapi.naming import RESERVED
+from gateway.openapi.operation.names import RESERVED
 
 _OWNER = "code"
 _BUILTIN = "builtin"

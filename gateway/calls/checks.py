@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from gateway.definitions.check_worker import LENGTH_BYTES, OUT_OF_MEMORY, CheckTask, decode_answer, encode_task
-from gateway.definitions.compiled_schemas import Costly, Validator
+from gateway.definitions.json_schema.check_worker import (
+    LENGTH_BYTES,
+    OUT_OF_MEMORY,
+    CheckTask,
+    decode_answer,
+    encode_task,
+)
+from gateway.definitions.json_schema.validator import Costly, Validator
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
@@ -22,7 +28,7 @@ from gateway.sandbox.processes import child, send_all
 
 log = structlog.get_logger(__name__)
 
-COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.check_worker")
+COMMAND = (sys.executable, "-I", "-m", "gateway.definitions.json_schema.check_worker")
 
 AT_ONCE = 4
 """Child processes of one replica, of which one tenant holds one."""

@@ -7,8 +7,8 @@ import msgspec
 
 from gateway.calls import shape
 from gateway.calls.checks import Checks
-from gateway.definitions.compiled_schemas import Costly, Validator
-from gateway.definitions.contents import validate_content, validate_contents, validate_messages
+from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
+from gateway.definitions.json_schema.validator import Costly, Validator
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
 from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable

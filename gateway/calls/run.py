@@ -19,7 +19,7 @@ from gateway.calls.gates import CONFIRMED, REFUSALS, Confirmation, ask_user, aut
 from gateway.calls.prompting import check_arguments, embed_resources
 from gateway.calls.results import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.running import Finder, Outcome, RunningCall
-from gateway.definitions.compiled_schemas import Costly
+from gateway.definitions.json_schema.validator import Costly
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.policy import Decision, Limits, Safety

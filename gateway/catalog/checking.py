@@ -16,14 +16,14 @@ from gateway.catalog.levels import tool_levels
 from gateway.catalog.origins import find_origin
 from gateway.catalog.preparing import PreparedPrimitive
 from gateway.catalog.references import CalledTool, PinnedOperation, Reference, Request
-from gateway.definitions.shapes import as_object, point
+from gateway.definitions.json_access import as_object, point
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
-from gateway.openapi.naming import RESERVED
+from gateway.openapi.operation.names import RESERVED
 from gateway.store import credentials, operations, primitives, sources, tenants
 from gateway.store.engine import Db
 

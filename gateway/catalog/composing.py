@@ -12,7 +12,7 @@ from gateway.domain.overrides import Alias
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Origin, Tool
-from gateway.openapi.query_tools import CALL, DEFINITIONS
+from gateway.openapi.query.tools import CALL, DEFINITIONS
 from gateway.store.operations import LoadedOperation
 
 _READS = "it only tells what the documents of the tenant's sources say"

@@ -18,7 +18,7 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
-from gateway.openapi.methods import judge_safety
+from gateway.openapi.operation.methods import judge_safety
 from gateway.store import operations, primitives, sources
 from gateway.store.engine import Db
 from gateway.store.operations import LoadedOperation

@@ -6,7 +6,7 @@ from itertools import count
 
 from gateway.domain.sources import Compilation
 from gateway.errors import NameConflict, NameTaken
-from gateway.openapi.naming import RESERVED
+from gateway.openapi.operation.names import RESERVED
 
 _BUILTIN = "builtin"
 _FOREIGN = re.compile(r"[^A-Za-z0-9]+")

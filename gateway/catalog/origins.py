@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from gateway.errors import Fault, InvalidBody
-from gateway.openapi.servers import parse_server
-from gateway.openapi.shapes import Unusable
+from gateway.openapi.document.json_access import Unusable
+from gateway.openapi.operation.servers import parse_server
 
 
 def read_origins(given: Sequence[str], *, pointer: str) -> tuple[str, ...]:

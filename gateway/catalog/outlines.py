@@ -11,8 +11,8 @@ from gateway.domain.fair_share import share_of
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
 from gateway.errors import NotFound
-from gateway.openapi.query_api import Api
-from gateway.openapi.query_outline import decode_outline
+from gateway.openapi.query.api import Api
+from gateway.openapi.query.outline import decode_outline
 from gateway.store import sources
 from gateway.store.engine import Store
 

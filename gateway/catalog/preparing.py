@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 import orjson
 
 from gateway.catalog.references import Reference, find_references
-from gateway.definitions.forms import Faults
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.handler_specs import HandlerSpec
-from gateway.definitions.output_contracts import Definition, find_faults
-from gateway.definitions.prompts import PromptDefinition, validate_prompt_definition
-from gateway.definitions.resources import (
+from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
+from gateway.definitions.contract.resources import (
     ResourceDefinition,
     ResourceTemplateDefinition,
     validate_resource_definition,
     validate_resource_template_definition,
 )
-from gateway.definitions.safety import assess
-from gateway.definitions.tools import validate_tool_definition
+from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.definitions.field_reader import Faults
+from gateway.definitions.handlers.output_contracts import Definition, find_faults
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.safety import assess
+from gateway.definitions.handlers.specs import HandlerSpec
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid

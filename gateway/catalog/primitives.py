@@ -19,7 +19,7 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Origin
 from gateway.errors import Conflict, NotFound, NotYetSupported
-from gateway.openapi.naming import RESERVED
+from gateway.openapi.operation.names import RESERVED
 from gateway.store import operations, primitives, sources
 from gateway.store.engine import Db
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.catalog.assessing import CREDENTIAL, TOOL, refer_to_operation
-from gateway.definitions.handler_specs import (
+from gateway.definitions.handlers.specs import (
     CallStep,
     FetchedValues,
     HandlerSpec,
@@ -15,7 +15,7 @@ from gateway.definitions.handler_specs import (
     Step,
     StepsSpec,
 )
-from gateway.definitions.shapes import as_object, point
+from gateway.definitions.json_access import as_object, point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

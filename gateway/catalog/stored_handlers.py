@@ -9,12 +9,12 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.output_contracts import Definition, find_faults
-from gateway.definitions.prompts import PromptDefinition
-from gateway.definitions.resources import ResourceDefinition, ResourceTemplateDefinition
-from gateway.definitions.shapes import as_object, shorten
-from gateway.definitions.tools import ToolDefinition
+from gateway.definitions.contract.prompts import PromptDefinition
+from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
+from gateway.definitions.contract.tools import ToolDefinition
+from gateway.definitions.handlers.output_contracts import Definition, find_faults
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.json_access import as_object, shorten
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenants import Tenant

@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from gateway.catalog.catalog import Catalog
 from gateway.catalog.checking import code_of
-from gateway.definitions.uri_templates import UriTemplate
+from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.events import ResourceUpdated
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family

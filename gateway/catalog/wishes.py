@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from gateway.definitions.adornments import read_description, read_title
-from gateway.definitions.compiled_schemas import compile_input, find_faults
-from gateway.definitions.forms import Faults, Form
-from gateway.definitions.handler_requests import read_result
-from gateway.definitions.shapes import point
-from gateway.definitions.tools import HINTS
+from gateway.definitions.contract.metadata import read_description, read_title
+from gateway.definitions.contract.tools import HINTS
+from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.handlers.requests import read_result
+from gateway.definitions.json_access import point
+from gateway.definitions.json_schema.validator import compile_input, find_faults
 from gateway.domain.overrides import Wishes
 from gateway.errors import Fault, ToolValidationError
 

@@ -22,8 +22,8 @@ from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
-from gateway.openapi.frames import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
 from gateway.openapi.options import ImportOptions
+from gateway.openapi.worker_messages import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
 from gateway.sandbox.processes import child, send_all
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure
 from gateway.cli.fields import JsonObject, as_list, is_object, read_json
 from gateway.errors import GatewayError
-from gateway.openapi.yaml_reader import read_yaml
+from gateway.openapi.document.yaml_reader import read_yaml
 
 _LIMIT = 8 * 1024 * 1024
 _DEEPEST = 64

@@ -8,7 +8,7 @@ from gateway.cli.documents import Document
 from gateway.cli.fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
 from gateway.cli.places import is_loopback
 from gateway.errors import InvalidDocument
-from gateway.openapi import document as openapi
+from gateway.openapi.document import document as openapi
 
 _HINT = re.compile(r"localhost|127\.|\[?::1")
 _VARIABLE = re.compile(r"\{([^{}]+)\}")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.definitions.handler_specs import AskStep, RootsStep, SampleStep
-from gateway.definitions.handler_specs import Question as QuestionStep
+from gateway.definitions.handlers.specs import AskStep, RootsStep, SampleStep
+from gateway.definitions.handlers.specs import Question as QuestionStep
 from gateway.errors import HandlerFailed
 from gateway.handlers.port import Question
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import msgspec
 
 from gateway.catalog.snapshots import Snapshot
-from gateway.definitions.compiled_schemas import Validator
-from gateway.definitions.uri_templates import UriTemplate
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator import Validator
+from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Decision, Limits
 from gateway.domain.primitives import Family, Primitive

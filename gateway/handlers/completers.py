@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from gateway.definitions.handler_specs import Completion, FetchedValues, ListedValues
+from gateway.definitions.handlers.specs import Completion, FetchedValues, ListedValues
 from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed, UpstreamError
 from gateway.handlers.code import CodeHandler

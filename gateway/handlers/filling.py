@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
-from gateway.definitions.handler_specs import StaticSpec, TemplateSpec
-from gateway.definitions.output_contracts import with_text
+from gateway.definitions.handlers.output_contracts import with_text
+from gateway.definitions.handlers.specs import StaticSpec, TemplateSpec
 from gateway.domain.results import ABSENT
 from gateway.errors import HandlerFailed
 from gateway.handlers.forms import Blocks, Form

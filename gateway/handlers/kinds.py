@@ -6,9 +6,8 @@ from typing import TypeVar
 import msgspec
 
 from gateway.catalog.snapshots import Snapshot
-from gateway.definitions.compiled_schemas import Validator
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.handler_specs import (
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.specs import (
     HandlerSpec,
     HttpSpec,
     OpenApiSpec,
@@ -16,8 +15,9 @@ from gateway.definitions.handler_specs import (
     StepsSpec,
     TemplateSpec,
 )
-from gateway.definitions.templates import Tree
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator import Validator
+from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.templates.template import Tree
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.requests import UpstreamAnswer

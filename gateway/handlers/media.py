@@ -4,7 +4,7 @@ import codecs
 
 import msgspec
 
-from gateway.definitions.adornments import is_mime_type
+from gateway.definitions.contract.metadata import is_mime_type
 from gateway.domain.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed
 from gateway.handlers import bodies

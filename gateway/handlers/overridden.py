@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gateway.definitions.handler_specs import ResultSpec
+from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.handlers.port import Call, Handler, Prepared

@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from gateway.definitions.compiled_schemas import Validator, find_faults
-from gateway.definitions.templates import Tree
+from gateway.definitions.json_schema.validator import Validator, find_faults
+from gateway.definitions.templates.template import Tree
 from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed

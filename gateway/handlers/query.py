@@ -19,10 +19,10 @@ from gateway.errors import NotFound
 from gateway.handlers.port import Call, Prepared
 from gateway.handlers.previews import escape
 from gateway.handlers.work import Subject, prepared
-from gateway.openapi.query_answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
-from gateway.openapi.query_api import View
-from gateway.openapi.query_fit import render
-from gateway.openapi.query_tools import CALL
+from gateway.openapi.query.answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
+from gateway.openapi.query.api import View
+from gateway.openapi.query.tools import CALL
+from gateway.openapi.query.truncation import render
 
 log = structlog.get_logger(__name__)
 

@@ -8,8 +8,8 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from gateway.definitions.handler_specs import HttpSpec, ResultSpec
-from gateway.definitions.results import drop, keep, point
+from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
+from gateway.definitions.projection import drop, keep, point
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.errors import CredentialMissing, EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout

@@ -7,8 +7,8 @@ member that is null counts as absent, because that is how the SDK writes its obj
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.definitions.contents import BLOCK_FIELDS
-from gateway.definitions.shapes import as_list, as_object
+from gateway.definitions.contract.contents import BLOCK_FIELDS
+from gateway.definitions.json_access import as_list, as_object
 from gateway.domain.results import ABSENT, Messages, Result
 from gateway.errors import HandlerFailed
 

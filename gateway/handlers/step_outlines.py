@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gateway.definitions.handler_specs import CallStep, GatherStep, HttpSpec, HttpStep, IfStep, Step, StepsSpec
-from gateway.definitions.templates import Tree
+from gateway.definitions.handlers.specs import CallStep, GatherStep, HttpSpec, HttpStep, IfStep, Step, StepsSpec
+from gateway.definitions.templates.template import Tree
 from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.filling import variables_of

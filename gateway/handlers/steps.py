@@ -15,7 +15,7 @@ import anyio
 import msgspec
 from anyio.lowlevel import checkpoint
 
-from gateway.definitions.handler_specs import (
+from gateway.definitions.handlers.specs import (
     AskStep,
     CallStep,
     GatherStep,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gateway.domain.listed import served_bytes
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
-from gateway.openapi.operations import Operation
+from gateway.openapi.operation.operations import Operation
 
 _MOST_REASONS = 20
 _DEAREST = 10

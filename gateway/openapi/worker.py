@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from gateway.errors import BadInput, DocumentTooLarge, InvalidDocument
-from gateway.openapi.archive import unpack
-from gateway.openapi.bundle import bundle
-from gateway.openapi.compile import compile_document
-from gateway.openapi.frames import (
+from gateway.openapi.compiler import compile_document
+from gateway.openapi.document.archive import unpack
+from gateway.openapi.document.bundle import bundle
+from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
     Closing,
     Crash,

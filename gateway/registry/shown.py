@@ -8,7 +8,7 @@ from typing import TypeVar
 import structlog
 
 from gateway.catalog.snapshots import Snapshot
-from gateway.definitions.uri_templates import UriTemplate
+from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.policy import Decision
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.definitions.compiled_schemas import IN_LOOP, Costly, compile_input
+from gateway.definitions.json_schema.validator import IN_LOOP, Costly, compile_input
 from gateway.errors import Fault
 from tests.support.refusals import Refuser
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from gateway.definitions.compiled_schemas import compile_input
+from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key, Scope, mint_key
 from gateway.domain.plans import Location, Style

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.safety import assess
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.safety import assess
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Status

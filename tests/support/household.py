@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.calls.run import Calls
 from gateway.catalog.snapshots import Snapshot
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import KeyId, PrimitiveId, SourceId, TenantId
 from gateway.domain.keys import Scope

@@ -7,7 +7,7 @@ import jsonschema_rs
 import orjson
 
 from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 
 SERVER = "https://api.example.com"

@@ -10,12 +10,12 @@ import msgspec
 
 from gateway.domain.policy import Safety
 from gateway.domain.tools import Origin, Tool
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.query_answers import ANSWERS, Answer, Asked, choose_views
-from gateway.openapi.query_api import Api, View
-from gateway.openapi.query_fit import render
-from gateway.openapi.query_outline import decode_outline
+from gateway.openapi.query.answers import ANSWERS, Answer, Asked, choose_views
+from gateway.openapi.query.api import Api, View
+from gateway.openapi.query.outline import decode_outline
+from gateway.openapi.query.truncation import render
 
 
 def library(url: str = "https://api.example.com") -> dict[str, Any]:

@@ -15,8 +15,8 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.definitions.ask_schemas import compile_ask_schema
-from gateway.definitions.compiled_schemas import Validator, find_faults
+from gateway.definitions.contract.elicitation_schemas import compile_ask_schema
+from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
 from gateway.handlers.port import LogLevel, Question, QuestionKind
 

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 import pytest
 
-from gateway.openapi.query_tools import NAMES
+from gateway.openapi.query.tools import NAMES
 from tests.behaviour.openapi.conftest import SLUG, Desk
 from tests.support.handshake import open_session
 from tests.support.openapi import document

@@ -11,7 +11,14 @@ import pytest
 import gateway
 from gateway.calls.checks import CheckLimits, Checks
 from gateway.calls.results import ResultChecks
-from gateway.definitions.compiled_schemas import IN_CHILD, IN_LOOP, Costly, Validator, compile_input, compile_output
+from gateway.definitions.json_schema.validator import (
+    IN_CHILD,
+    IN_LOOP,
+    Costly,
+    Validator,
+    compile_input,
+    compile_output,
+)
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
@@ -27,7 +34,7 @@ SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
 SPINNER = (sys.executable, "-c", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile 1: pass")
 EATER = (sys.executable, "-c", "import os; os.abort()")
 _START = f"import sys; sys.path.insert(0, {str(Path(gateway.__file__).parents[1])!r});"
-WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.check_worker import main; main()")
+WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.json_schema.check_worker import main; main()")
 """The child process of this very tree, wherever the package is installed from."""
 MISSING = (sys.executable, "-m", "gateway.no_such_module")
 

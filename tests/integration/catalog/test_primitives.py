@@ -29,7 +29,7 @@ from gateway.errors import (
     PreconditionFailed,
     ReferenceMissing,
 )
-from gateway.openapi.naming import RESERVED
+from gateway.openapi.operation.names import RESERVED
 from tests.integration.catalog.conftest import Changes
 from tests.support.documents import many, pets
 from tests.support.primitives import resource, static_tool, template, text_prompt, text_resource, tool

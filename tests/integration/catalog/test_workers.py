@@ -18,7 +18,7 @@ from gateway.catalog.workers import Archive, Workers, WorkLimits
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from tests.support.archives import ZOO, tgz_of
 from tests.support.documents import many, pets

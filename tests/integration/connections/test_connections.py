@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.snapshots import Snapshots
 from gateway.connections.connections import Connections
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId, mint, new_operation_id, new_source_id
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Safety

@@ -13,7 +13,7 @@ from gateway.catalog.code import CodeCatalog, CodePrimitive
 from gateway.catalog.snapshots import Snapshots
 from gateway.catalog.stored_secrets import StoredSecrets
 from gateway.connections.connections import Connections, StillValid
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
 from gateway.domain.keys import Scope
 from gateway.domain.principals import Principal

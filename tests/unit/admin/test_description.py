@@ -18,7 +18,7 @@ from gateway.admin.glossary import OF_FIELDS, OF_MODELS
 from gateway.admin.patterns import WORDS
 from gateway.admin.routes import ENDPOINTS, ROOT
 from gateway.admin.schemas import NoBody
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 
 

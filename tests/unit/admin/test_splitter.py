@@ -4,8 +4,8 @@ import pytest
 
 from gateway.admin.splitter import split
 from gateway.errors import DocumentTooLarge
-from gateway.openapi.document import MOST_NODES
-from gateway.openapi.frames import Task
+from gateway.openapi.document.document import MOST_NODES
+from gateway.openapi.worker_messages import Task
 
 TASK = Task(memory_bytes=1 << 30, cpu_s=30)
 

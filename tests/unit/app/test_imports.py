@@ -69,7 +69,9 @@ SPARED = frozenset(
         *("sqlalchemy.dialects.mysql", "sqlalchemy.orm", "alembic"),
     }
 )
-OF_WORKERS = frozenset({"gateway.openapi.compile", "gateway.openapi.archive", "gateway.openapi.worker", "tarfile"})
+OF_WORKERS = frozenset(
+    {"gateway.openapi.compiler", "gateway.openapi.document.archive", "gateway.openapi.worker", "tarfile"}
+)
 """Modules of the processes that read documents."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.app.extras import Extra, ExtraPrompt, ExtraResource, ExtraResourceTemplate, ExtraTool, register
 from gateway.app.hidden_names import blocking_lookup
 from gateway.app.registrations import Registrations
-from gateway.definitions.tools import ToolDefinition
+from gateway.definitions.contract.tools import ToolDefinition
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, OwnedName

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from gateway.calls.run import Calls
-from gateway.definitions.compiled_schemas import compile_input
+from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
 from gateway.domain.keys import Scope

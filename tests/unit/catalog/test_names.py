@@ -8,7 +8,7 @@ import pytest
 from gateway.catalog.names import find_prefix, refuse_taken
 from gateway.domain.sources import Compilation
 from gateway.errors import NameTaken
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from tests.support.documents import pets
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.contents import (
+from gateway.definitions.contract.contents import (
     declare_contents,
     declare_messages,
     validate_content,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.forms import Faults
-from gateway.definitions.schema_costs import most_checks, multiplies
-from gateway.definitions.schema_tree import SchemaTree
-from gateway.definitions.schemas import check_schema
+from gateway.definitions.field_reader import Faults
+from gateway.definitions.json_schema.checks import check_schema
+from gateway.definitions.json_schema.recursion_costs import most_checks, multiplies
+from gateway.definitions.json_schema.tree import SchemaTree
 from gateway.errors import ToolValidationError
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.handler_specs import (
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.specs import (
     AskStep,
     CallStep,
     FetchedValues,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.prompts import validate_prompt_definition
+from gateway.definitions.contract.prompts import validate_prompt_definition
 from gateway.errors import PromptValidationError
 
 

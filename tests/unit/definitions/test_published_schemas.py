@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.dialects import DEFAULT
-from gateway.definitions.handler_parsing import parse_handler
-from gateway.definitions.prompts import validate_prompt_definition
-from gateway.definitions.published import NAMES, schema_of
-from gateway.definitions.resources import validate_resource_definition, validate_resource_template_definition
-from gateway.definitions.tools import validate_tool_definition
+from gateway.definitions.contract.prompts import validate_prompt_definition
+from gateway.definitions.contract.resources import validate_resource_definition, validate_resource_template_definition
+from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.json_schema.dialects import DEFAULT
+from gateway.definitions.published.index import NAMES, schema_of
 from gateway.domain.primitives import Family
 from gateway.errors import DefinitionInvalid
 

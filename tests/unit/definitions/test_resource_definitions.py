@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.resources import validate_resource_definition, validate_resource_template_definition
+from gateway.definitions.contract.resources import validate_resource_definition, validate_resource_template_definition
 from gateway.errors import ResourceValidationError
 
 

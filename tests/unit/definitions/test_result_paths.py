@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.definitions.results import drop, is_path, is_pointer, keep, point
+from gateway.definitions.projection import drop, is_path, is_pointer, keep, point
 from gateway.errors import HandlerFailed
 
 RFC: dict[str, Any] = {

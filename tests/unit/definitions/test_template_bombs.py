@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.liquid.budget import Budget, Limits
-from gateway.definitions.liquid.rendering import Rendering
-from gateway.definitions.templates import Condition, Template, Tree
+from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.rendering import Rendering
+from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.errors import TemplateFailed, TemplateInvalid
 
 BIG = "a" * 200_000

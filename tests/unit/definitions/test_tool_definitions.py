@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
 from gateway.errors import BadInput, DefinitionInvalid, ToolValidationError
 
 PLAIN: dict[str, Any] = {"type": "object", "properties": {}}

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.definitions.registry import ToolRegistry
-from gateway.definitions.tools import ToolDefinition, validate_tool_definition
+from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
 from gateway.errors import DuplicateToolError, NameTaken, ToolValidationError
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.definitions.liquid.filters import FILTERS
-from gateway.definitions.tools import validate_tool_definition
-from gateway.definitions.uri_templates import UriTemplate
+from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.definitions.templates.liquid.filters import FILTERS
+from gateway.definitions.uri.templates import UriTemplate
 from gateway.errors import ResourceValidationError
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tool-schema.md").read_text()

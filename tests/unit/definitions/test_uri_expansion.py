@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.uri_templates import expand
+from gateway.definitions.uri.templates import expand
 from gateway.errors import ResourceValidationError
 
 LEVELS: dict[str, Any] = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "1024", "y": "768"}

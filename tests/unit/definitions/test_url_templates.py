@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.definitions.urls import UrlTemplate
+from gateway.definitions.uri.url_templates import UrlTemplate
 from gateway.errors import HandlerInvalid, TemplateFailed, TemplateInvalid
 
 

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from gateway.domain.sources import Compilation, CompiledOperation, ImportReport, Status
-from gateway.openapi.archive import unpack
-from gateway.openapi.assembly import compiles
-from gateway.openapi.bundle import bundle
-from gateway.openapi.compile import compile_document
+from gateway.openapi.compiler import compile_document
+from gateway.openapi.document.archive import unpack
+from gateway.openapi.document.bundle import bundle
+from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.options import ImportOptions
 from gateway.upstream.request import RequestBuilder
 from tests.support.openapi import definition_of

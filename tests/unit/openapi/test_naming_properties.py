@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.plans import Location
-from gateway.openapi.naming import BODY, RESERVED, name_arguments, name_tools
+from gateway.openapi.operation.names import BODY, RESERVED, name_arguments, name_tools
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

@@ -7,14 +7,14 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.openapi.archive import unpack
-from gateway.openapi.bundle import bundle
-from gateway.openapi.document import read_tree
-from gateway.openapi.query_answers import LARGEST_PAGE
-from gateway.openapi.query_api import View
-from gateway.openapi.query_fit import LARGEST, render
-from gateway.openapi.query_refs import Resolver
-from gateway.openapi.query_tools import DEFINITIONS
+from gateway.openapi.document.archive import unpack
+from gateway.openapi.document.bundle import bundle
+from gateway.openapi.document.document import read_tree
+from gateway.openapi.query.answers import LARGEST_PAGE
+from gateway.openapi.query.api import View
+from gateway.openapi.query.references import Resolver
+from gateway.openapi.query.tools import DEFINITIONS
+from gateway.openapi.query.truncation import LARGEST, render
 from tests.support.queries import Graph, Reader, ask, view_of
 from tests.support.specs import all_specs, load_spec, specs_dir
 

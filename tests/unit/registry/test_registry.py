@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from gateway.catalog.snapshots import Snapshot
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, ProfileId, SourceId, TenantId
 from gateway.domain.keys import Scope
 from gateway.domain.policy import Decision, Policy, Safety

@@ -11,7 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
 from gateway.connections.roster import Listener
-from gateway.definitions.validators import Validators
+from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.keys import Scope
 from gateway.domain.primitives import Family

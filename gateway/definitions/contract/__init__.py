@@ -1,0 +1,1 @@
+"""Definitions of tools, resources and prompts, validated strictly."""

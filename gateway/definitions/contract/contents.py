@@ -1,0 +1,223 @@
+"""What tools, resources and prompts answer with, checked against the protocol's forms: blocks, contents, messages."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from gateway.definitions.contract.metadata import (
+    LONGEST_TITLE,
+    ROLES,
+    is_mime_type,
+    read_annotations,
+    read_description,
+    read_icons,
+    read_meta,
+    read_mime_type,
+    read_title,
+)
+from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.json_access import as_list, as_object, point
+from gateway.definitions.uri.uris import is_uri
+from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
+
+MOST_BLOCKS = 1_000
+UNTYPED = "is missing; set it here, or as mimeType of the definition"
+LARGEST_SIZE = 2**53 - 1
+BLOCK_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "text": ("type", "text", "annotations", "_meta"),
+    "image": ("type", "data", "mimeType", "annotations", "_meta"),
+    "audio": ("type", "data", "mimeType", "annotations", "_meta"),
+    "resource_link": (
+        "type",
+        "uri",
+        "name",
+        "title",
+        "description",
+        "mimeType",
+        "size",
+        "icons",
+        "annotations",
+        "_meta",
+    ),
+    "resource": ("type", "resource", "annotations", "_meta"),
+}
+CONTENTS_FIELDS = ("uri", "mimeType", "text", "blob", "_meta")
+
+
+def validate_content(raw: object) -> tuple[dict[str, object], ...]:
+    """The content blocks of a tool's result.
+
+    Raises:
+        ToolValidationError: one is not of the protocol's form.
+    """
+    return _read_all(raw, ToolValidationError, "content", _check_block)
+
+
+def validate_contents(raw: object, *, uri: str, mime_type: str | None) -> tuple[dict[str, object], ...]:
+    """The contents of a resource; those without URI or MIME type get the resource's own.
+
+    Raises:
+        ResourceValidationError: one is not of the protocol's form, or has a MIME type neither itself nor by the
+            resource.
+    """
+
+    def check(item: object, where: str, faults: Faults) -> dict[str, object]:
+        members = {"uri": uri, **({} if mime_type is None else {"mimeType": mime_type}), **(as_object(item) or {})}
+        _check_contents(members if as_object(item) is not None else item, where, faults, required=("uri",))
+        if "mimeType" not in members:
+            faults.add(where + "/mimeType", UNTYPED)
+        return members
+
+    return _read_all(raw, ResourceValidationError, "contents", check)
+
+
+def validate_messages(raw: object) -> tuple[dict[str, object], ...]:
+    """The messages of a prompt.
+
+    Raises:
+        PromptValidationError: one is not of the protocol's form, or of another role than user and assistant.
+    """
+    return _read_all(raw, PromptValidationError, "messages", _check_message)
+
+
+def declare_contents(raw: object) -> tuple[dict[str, object], ...]:
+    """Contents as a handler declares them: URI and MIME type may be left to the resource.
+
+    Raises:
+        ResourceValidationError: one is not of the protocol's form otherwise.
+    """
+
+    def check(item: object, where: str, faults: Faults) -> dict[str, object]:
+        _check_contents(item, where, faults, required=())
+        return dict(as_object(item) or {})
+
+    return _read_all(raw, ResourceValidationError, "contents", check)
+
+
+def declare_messages(raw: object) -> tuple[dict[str, object], ...]:
+    """Messages as a handler declares them: an embedded resource may be only named, to be read when it is asked for.
+
+    Raises:
+        PromptValidationError: one is not of the protocol's form otherwise.
+    """
+
+    def check(item: object, where: str, faults: Faults) -> dict[str, object]:
+        return _check_message(item, where, faults, may_name=True)
+
+    return _read_all(raw, PromptValidationError, "messages", check)
+
+
+def _read_all(
+    raw: object, kind: type[DefinitionInvalid], what: str, check: Callable[[object, str, Faults], dict[str, object]]
+) -> tuple[dict[str, object], ...]:
+    faults = Faults()
+    items = as_list(copy_sent(raw, kind, what))
+    if items is None:
+        faults.add("", "has to be a list")
+    elif len(items) > MOST_BLOCKS:
+        faults.add("", f"has more than {MOST_BLOCKS} elements")
+        items = None
+    read = tuple(check(item, point(index), faults) for index, item in enumerate(items or ()))
+    faults.raise_as(kind, what)
+    return read
+
+
+def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
+    form = Form(raw, ("role", "content"), where=where, faults=faults)
+    if form.raw("role") == "system":
+        form.refuse("role", "has to be user or assistant; there is no role system in MCP: say it as the user")
+    else:
+        form.choice("role", ROLES, required=True)
+    form.require("content")
+    if form.has("content"):
+        _check_block(form.raw("content"), form.at("content"), faults, may_name=may_name)
+    return dict(as_object(raw) or {})
+
+
+def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
+    members = as_object(raw)
+    kind = None if members is None else members.get("type")
+    known = BLOCK_FIELDS.get(kind) if isinstance(kind, str) else None
+    if members is None or known is None:
+        reason = "has to be an object" if members is None else f"has to have a type of {', '.join(BLOCK_FIELDS)}"
+        faults.add(where if members is None else where + "/type", reason)
+        return {}
+    form = Form(raw, known, where=where, faults=faults)
+    read_annotations(form)
+    read_meta(form)
+    match kind:
+        case "text":
+            _check_text(form)
+        case "image" | "audio":
+            _check_media(form, str(kind))
+        case "resource_link":
+            _check_link(form)
+        case _:
+            form.require("resource")
+            if form.has("resource"):
+                _check_contents(form.raw("resource"), form.at("resource"), faults, required=("uri",), may_name=may_name)
+    return dict(members)
+
+
+def _check_text(form: Form) -> None:
+    form.require("text")
+    if form.has("text") and not isinstance(form.raw("text"), str):
+        form.refuse("text", "has to be text")
+
+
+def _check_media(form: Form, kind: str) -> None:
+    form.require("data", "mimeType")
+    _check_bytes(form, "data")
+    mime_type = read_mime_type(form)
+    if mime_type is not None and not mime_type.lower().startswith(f"{kind}/"):
+        form.refuse("mimeType", f"has to be of the kind {kind}/…")
+
+
+def _check_link(form: Form) -> None:
+    form.text("name", longest=LONGEST_TITLE, required=True)
+    read_title(form)
+    read_description(form)
+    read_mime_type(form)
+    read_icons(form)
+    form.whole("size", least=0, most=LARGEST_SIZE)
+    form.require("uri")
+    _check_uri(form)
+
+
+def _check_contents(
+    raw: object, where: str, faults: Faults, *, required: tuple[str, ...], may_name: bool = False
+) -> None:
+    form = Form(raw, CONTENTS_FIELDS, where=where, faults=faults)
+    form.require(*required)
+    _check_uri(form)
+    if form.has("mimeType") and not (isinstance(form.raw("mimeType"), str) and is_mime_type(str(form.raw("mimeType")))):
+        form.refuse("mimeType", "is not a MIME type, such as text/plain")
+    read_meta(form)
+    if form.has("text") and form.has("blob"):
+        form.refuse("blob", "cannot stand beside text")
+    elif form.has("text"):
+        _check_text(form)
+    elif form.has("blob"):
+        _check_bytes(form, "blob")
+    elif form.is_object and not may_name:
+        form.faults.add(where, "has to have text or blob")
+
+
+def _check_uri(form: Form) -> None:
+    uri = form.raw("uri")
+    if form.has("uri") and not (isinstance(uri, str) and is_uri(uri)):
+        form.refuse("uri", "has to be an absolute URI, percent-encoded")
+
+
+def _check_bytes(form: Form, name: str) -> None:
+    written = form.raw(name)
+    if not form.has(name):
+        return
+    try:
+        base64.b64decode(cast("str", written), validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        form.refuse(name, "has to be base64")
+    else:
+        if not isinstance(written, str):
+            form.refuse(name, "has to be base64")

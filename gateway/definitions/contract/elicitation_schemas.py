@@ -1,0 +1,99 @@
+"""What a form may ask of a user: the flat schemas that clients can show (MCP, elicitation)."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.json_access import as_list, as_object, point
+from gateway.definitions.json_schema.validator import Validator
+
+MOST_FIELDS = 50
+
+_COMMON = ("type", "title", "description", "default")
+_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "string": (*_COMMON, "minLength", "maxLength", "pattern", "format", "enum", "enumNames", "oneOf"),
+    "number": (*_COMMON, "minimum", "maximum"),
+    "integer": (*_COMMON, "minimum", "maximum"),
+    "boolean": _COMMON,
+    "array": (*_COMMON, "items", "minItems", "maxItems", "uniqueItems"),
+}
+_FORMATS = ("email", "uri", "date", "date-time")
+_MOST_CHOICES = 500
+_MEMBER = "requestedSchema"
+_COMPILED = 256
+"""Compiled forms that are kept; one takes tens of microseconds to compile."""
+
+
+def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
+    """Note what a client could not show as a form."""
+    form = Form(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
+    form.choice("type", ("object",), required=True)
+    properties = form.members("properties", required=True) or {}
+    if len(properties) > MOST_FIELDS:
+        form.refuse("properties", f"has more than {MOST_FIELDS} fields")
+        return
+    for name, raw in properties.items():
+        _check_field(raw, form.at("properties") + point(name), faults)
+    for index, name in enumerate(form.texts("required", most=MOST_FIELDS, longest=200)):
+        if name not in properties:
+            faults.add(form.at("required") + point(index), "is not one of the properties")
+
+
+def compile_ask_schema(schema: object) -> Validator:
+    """The validator of what a user fills in.
+
+    Raises:
+        ValueError: it is no schema that can be checked here, such as one with a pattern that looks around.
+    """
+    try:
+        return _compile(msgspec.json.encode({_MEMBER: schema}))
+    except TypeError as error:  # it comes from code
+        raise ValueError(str(error)) from error
+
+
+@lru_cache(_COMPILED)
+def _compile(definition: bytes) -> Validator:
+    return Validator(definition, _MEMBER)
+
+
+def _check_field(raw: object, where: str, faults: Faults) -> None:
+    members = as_object(raw) or {}
+    kind = members.get("type")
+    known = _KEYWORDS.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        faults.add(where + "/type", f"has to be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
+        return
+    form = Form(raw, known, where=where, faults=faults)
+    form.text("title", longest=200)
+    form.text("description", longest=2_000)
+    if form.has("format"):
+        form.choice("format", _FORMATS)
+    form.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
+    form.texts("enumNames", most=_MOST_CHOICES, longest=500)
+    if form.has("pattern"):
+        _check_pattern(form)
+    _check_choices(form, "oneOf")
+    if kind == "array":
+        items = form.form("items", ("type", "enum", "anyOf"))
+        form.require("items")
+        if items is not None:
+            items.texts("enum", most=_MOST_CHOICES, longest=500, least=1)
+            _check_choices(items, "anyOf")
+            if items.has("enum") is items.has("anyOf"):
+                faults.add(items.where, "has to have either enum or anyOf: a form offers choices only")
+
+
+def _check_pattern(form: Form) -> None:
+    try:
+        compile_ask_schema({"pattern": form.raw("pattern")})
+    except ValueError:
+        form.refuse("pattern", "has to be a regular expression without look-around and back-references")
+
+
+def _check_choices(form: Form, name: str) -> None:
+    for index, raw in enumerate(as_list(form.raw(name)) or ()):
+        choice = Form(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
+        choice.text("const", longest=500, required=True, is_blank_allowed=True)
+        choice.text("title", longest=500, required=True)

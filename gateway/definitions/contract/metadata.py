@@ -1,0 +1,133 @@
+"""What all primitives may carry beside what they are: title, description, icons, annotations and `_meta`."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import orjson
+
+from gateway.definitions.field_reader import Form
+from gateway.definitions.json_access import as_object, point
+
+LONGEST_TITLE = 200
+LONGEST_DESCRIPTION = 16_384
+ICON_FIELDS = ("src", "mimeType", "sizes", "theme")
+ANNOTATION_FIELDS = ("audience", "priority", "lastModified")
+THEMES = ("light", "dark")
+ROLES = ("user", "assistant")
+
+_MOST_ICONS = 16
+_LONGEST_ICON = 64 * 1024
+_MOST_META_BYTES = 16 * 1024
+_SIZE = re.compile(r"any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4}")
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?: *; *[\x20-\x7e]{0,200})?")
+_DATA_ICON = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
+_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_META_KEY = re.compile(rf"(?:({_LABEL}(?:\.{_LABEL})*)/)?((?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)?)")
+_RESERVED_LABELS = frozenset(("mcp", "modelcontextprotocol"))
+_OURS = "gateway"
+
+
+def read_title(form: Form) -> str | None:
+    """The title."""
+    return form.text("title", longest=LONGEST_TITLE)
+
+
+def read_description(form: Form, *, required: bool = False) -> str | None:
+    """The description."""
+    return form.text("description", longest=LONGEST_DESCRIPTION, required=required)
+
+
+def read_mime_type(form: Form) -> str | None:
+    """The MIME type."""
+    value = form.text("mimeType", longest=300)
+    if value is not None and not _MIME.fullmatch(value):
+        form.refuse("mimeType", "is not a MIME type, such as text/plain")
+        return None
+    return value
+
+
+def read_icons(form: Form) -> tuple[Mapping[str, object], ...] | None:
+    """The icons: over https, or as data of a kind of image that carries no script."""
+    if not form.has("icons"):
+        return None
+    icons: list[Mapping[str, object]] = []
+    for index, raw in enumerate(form.items("icons", most=_MOST_ICONS)):
+        icon = Form(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
+        source = icon.text("src", longest=_LONGEST_ICON, required=True)
+        if source is not None and not _is_picture(source):
+            icon.refuse("src", "has to be an https URL, or data:image/png, jpeg, gif or webp in base64")
+        read_mime_type(icon)
+        icon.choice("theme", THEMES)
+        for place, size in enumerate(icon.texts("sizes", most=16, longest=16)):
+            if not _SIZE.fullmatch(size):
+                icon.faults.add(icon.at("sizes") + point(place), "has to be WIDTHxHEIGHT or any")
+        icons.append(dict(as_object(raw) or {}))
+    return tuple(icons)
+
+
+def read_annotations(form: Form) -> Mapping[str, object] | None:
+    """For whom something is, how much it matters, and when it changed."""
+    annotations = form.form("annotations", ANNOTATION_FIELDS)
+    if annotations is None:
+        return None
+    for index, role in enumerate(annotations.items("audience", most=len(ROLES))):
+        if role not in ROLES:
+            annotations.faults.add(annotations.at("audience") + point(index), f"has to be one of {', '.join(ROLES)}")
+    annotations.number("priority", least=0, most=1)
+    changed = annotations.text("lastModified", longest=64)
+    if changed is not None and not _is_time(changed):
+        annotations.refuse("lastModified", "has to be a date and time, such as 2030-01-31T12:00:00Z")
+    return form.members("annotations")
+
+
+def read_meta(form: Form) -> Mapping[str, object] | None:
+    """Metadata under keys that nobody has reserved."""
+    meta = form.members("_meta")
+    for key in meta or {}:
+        found = _META_KEY.fullmatch(key)
+        if found is None or not key:
+            form.faults.add(form.at("_meta") + point(key), "is not a key: an optional prefix/, then letters and digits")
+        elif found[1] is not None and _is_reserved(found[1]):
+            form.faults.add(form.at("_meta") + point(key), "has a prefix that is reserved")
+    if meta is not None and len(orjson.dumps(meta)) > _MOST_META_BYTES:
+        form.refuse("_meta", f"is larger than {_MOST_META_BYTES} bytes")
+    return meta
+
+
+def is_mime_type(value: str) -> bool:
+    """Whether the text is a MIME type."""
+    return _MIME.fullmatch(value) is not None
+
+
+def _is_reserved(prefix: str) -> bool:
+    labels = prefix.lower().split(".")
+    return labels[0] == _OURS or not _RESERVED_LABELS.isdisjoint(labels[:2])
+
+
+def _is_picture(source: str) -> bool:
+    data = _DATA_ICON.match(source)
+    if data is not None:
+        try:
+            base64.b64decode(source[data.end() :], validate=True)
+        except binascii.Error:
+            return False
+        return True
+    if any(character <= " " for character in source) or not source.isascii():
+        return False
+    try:
+        parts = urlsplit(source)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return "T" in text or len(text) == len("2030-01-31")

@@ -1,0 +1,38 @@
+"""Whether clients can mirror arguments into headers (`x-mcp-header`) as a tool asks; one bad mark hides the tool."""
+
+import re
+
+from gateway.definitions.field_reader import Faults
+from gateway.definitions.json_access import point
+from gateway.definitions.json_schema.tree import Node, SchemaTree
+
+KEYWORD = "x-mcp-header"
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
+_TYPES = ("string", "integer", "boolean")
+
+
+def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None:
+    """Note every mark that clients would refuse (MCP 2026-07-28, transports)."""
+    seen: set[str] = set()
+    for node in tree.nodes:
+        if KEYWORD not in node.schema:
+            continue
+        name = node.schema[KEYWORD]
+        reason = _objection(node)
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            reason = "has to be the name of a header"
+        elif name.lower() in seen:
+            reason = "names a header that another argument has"
+        else:
+            seen.add(name.lower())
+        if reason is not None:
+            faults.add(where + point(*node.place, KEYWORD), reason)
+
+
+def _objection(node: Node) -> str | None:
+    if not node.place or any(keyword != "properties" for keyword in node.place[::2]):
+        return "may stand only where 'properties' alone lead"
+    if node.schema.get("type") not in _TYPES:
+        return f"may stand beside a type of {', '.join(_TYPES)} only"
+    return None

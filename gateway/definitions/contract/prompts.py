@@ -1,0 +1,109 @@
+"""The strict contract of prompt definitions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.tools import LONGEST_NAME, NAME
+from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.json_access import point
+from gateway.definitions.json_values import copy_containers
+from gateway.errors import PromptValidationError
+
+FIELDS = ("name", "title", "description", "arguments", "icons", "_meta")
+ARGUMENT_FIELDS = ("name", "title", "description", "required")
+MOST_ARGUMENTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptArgument:
+    """One argument of a prompt."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    required: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptDefinition:
+    """A prompt as clients see it; `arguments` is None when the definition does not speak of any."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    arguments: tuple[PromptArgument, ...] | None = None
+    icons: tuple[Mapping[str, object], ...] | None = None
+    meta: Mapping[str, object] | None = None
+
+    @property
+    def required_arguments(self) -> tuple[str, ...]:
+        """The names of the arguments without which the prompt cannot be had."""
+        return tuple(argument.name for argument in self.arguments or () if argument.required)
+
+    def to_wire(self) -> dict[str, object]:
+        """The protocol's own object, of which the caller may do what it likes."""
+        fields: dict[str, object] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "arguments": None if self.arguments is None else [_argument_wire(one) for one in self.arguments],
+            "icons": None if self.icons is None else list(self.icons),
+            "_meta": self.meta,
+        }
+        return {name: copy_containers(value) for name, value in fields.items() if value is not None}
+
+
+def validate_prompt_definition(raw: object) -> PromptDefinition:
+    """The prompt that an object of the protocol's form describes.
+
+    Raises:
+        PromptValidationError: it breaks the contract; the message names the field, the faults point at each place.
+    """
+    faults = Faults()
+    form = Form(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
+    name = form.text("name", longest=LONGEST_NAME, required=True)
+    if name is not None and not NAME.fullmatch(name):
+        form.refuse("name", "may have letters, digits and the characters _ . / - only")
+    definition = PromptDefinition(
+        name=name or "",
+        title=read_title(form),
+        description=read_description(form),
+        arguments=_arguments(form),
+        icons=read_icons(form),
+        meta=read_meta(form),
+    )
+    faults.raise_as(PromptValidationError, "definition")
+    return definition
+
+
+def _arguments(form: Form) -> tuple[PromptArgument, ...] | None:
+    if not form.has("arguments"):
+        return None
+    arguments: list[PromptArgument] = []
+    names: set[str] = set()
+    for index, raw in enumerate(form.items("arguments", most=MOST_ARGUMENTS)):
+        one = Form(raw, ARGUMENT_FIELDS, where=form.at("arguments") + point(index), faults=form.faults)
+        name = one.text("name", longest=LONGEST_NAME, required=True)
+        if name is not None and name in names:
+            one.refuse("name", "stands for two arguments")
+        names.add(name or "")
+        arguments.append(
+            PromptArgument(
+                name=name or "",
+                title=one.text("title", longest=LONGEST_TITLE),
+                description=read_description(one),
+                required=one.flag("required"),
+            )
+        )
+    return tuple(arguments)
+
+
+def _argument_wire(argument: PromptArgument) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "name": argument.name,
+        "title": argument.title,
+        "description": argument.description,
+        "required": argument.required,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

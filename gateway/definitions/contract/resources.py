@@ -1,0 +1,141 @@
+"""The strict contract of resource and resource template definitions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.definitions.contract.contents import LARGEST_SIZE
+from gateway.definitions.contract.metadata import (
+    LONGEST_TITLE,
+    read_annotations,
+    read_description,
+    read_icons,
+    read_meta,
+    read_mime_type,
+    read_title,
+)
+from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.json_values import copy_containers
+from gateway.definitions.uri.grammar import LONGEST, parse_parts
+from gateway.definitions.uri.templates import UriTemplate
+from gateway.definitions.uri.uris import is_uri
+from gateway.errors import ResourceValidationError
+
+FIELDS = ("uri", "name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta")
+TEMPLATE_FIELDS = ("uriTemplate", "name", "title", "description", "mimeType", "annotations", "icons", "_meta")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceDefinition:
+    """A resource as clients see it."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: Mapping[str, object] | None = None
+    icons: tuple[Mapping[str, object], ...] | None = None
+    meta: Mapping[str, object] | None = None
+
+    def to_wire(self) -> dict[str, object]:
+        """The protocol's own object, of which the caller may do what it likes."""
+        return _wire({"uri": self.uri, "name": self.name, "size": self.size}, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceTemplateDefinition:
+    """A family of resources as clients see it."""
+
+    uri_template: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Mapping[str, object] | None = None
+    icons: tuple[Mapping[str, object], ...] | None = None
+    meta: Mapping[str, object] | None = None
+
+    @property
+    def template(self) -> UriTemplate:
+        """The URI template, ready to match."""
+        return UriTemplate.parse(self.uri_template)
+
+    def to_wire(self) -> dict[str, object]:
+        """The protocol's own object, of which the caller may do what it likes."""
+        return _wire({"uriTemplate": self.uri_template, "name": self.name}, self)
+
+
+def validate_resource_definition(raw: object) -> ResourceDefinition:
+    """The resource that an object of the protocol's form describes.
+
+    Raises:
+        ResourceValidationError: it breaks the contract; the message names the field, the faults point at each place.
+    """
+    faults = Faults()
+    form = Form(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
+    uri = form.text("uri", longest=LONGEST, required=True)
+    if uri is not None and not is_uri(uri):
+        form.refuse("uri", "has to be an absolute URI, percent-encoded (RFC 3986)")
+    definition = ResourceDefinition(
+        uri=uri or "",
+        name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
+        title=read_title(form),
+        description=read_description(form),
+        mime_type=read_mime_type(form),
+        size=form.whole("size", least=0, most=LARGEST_SIZE),
+        annotations=read_annotations(form),
+        icons=read_icons(form),
+        meta=read_meta(form),
+    )
+    faults.raise_as(ResourceValidationError, "definition")
+    return definition
+
+
+def validate_resource_template_definition(raw: object) -> ResourceTemplateDefinition:
+    """The resource template that an object of the protocol's form describes.
+
+    Raises:
+        ResourceValidationError: it breaks the contract, or its URI template could be matched in several ways.
+    """
+    faults = Faults()
+    form = Form(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
+    definition = ResourceTemplateDefinition(
+        uri_template=_uri_template(form) or "",
+        name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
+        title=read_title(form),
+        description=read_description(form),
+        mime_type=read_mime_type(form),
+        annotations=read_annotations(form),
+        icons=read_icons(form),
+        meta=read_meta(form),
+    )
+    faults.raise_as(ResourceValidationError, "definition")
+    return definition
+
+
+def _uri_template(form: Form) -> str | None:
+    text = form.text("uriTemplate", longest=LONGEST, required=True)
+    if text is None:
+        return None
+    try:
+        UriTemplate.parse(text)
+    except ResourceValidationError as wrong:
+        form.faults.take(wrong, form.at("uriTemplate"))
+        return None
+    lead = parse_parts(text)[0]
+    if not isinstance(lead, str) or not is_uri(lead + "x"):
+        form.refuse("uriTemplate", "has to begin with a literal scheme, such as notes://")
+    return text
+
+
+def _wire(own: dict[str, object], definition: ResourceDefinition | ResourceTemplateDefinition) -> dict[str, object]:
+    fields = own | {
+        "title": definition.title,
+        "description": definition.description,
+        "mimeType": definition.mime_type,
+        "annotations": definition.annotations,
+        "icons": None if definition.icons is None else list(definition.icons),
+        "_meta": definition.meta,
+    }
+    return {name: copy_containers(value) for name, value in fields.items() if value is not None}

@@ -1,0 +1,102 @@
+"""The strict contract of tool definitions: what a tool must have, may have, and nothing else."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
+from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
+from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.json_schema.checks import check_root, check_schema
+from gateway.definitions.json_values import copy_containers
+from gateway.errors import ToolValidationError
+
+LONGEST_NAME = 64
+NAME = re.compile(r"[A-Za-z0-9_./-]{1,64}")
+FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta")
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """A tool as clients see it; the schemas are listed keyword for keyword."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, object]
+    title: str | None = None
+    output_schema: Mapping[str, object] | None = None
+    annotations: Mapping[str, object] | None = None
+    icons: tuple[Mapping[str, object], ...] | None = None
+    meta: Mapping[str, object] | None = None
+
+    def to_wire(self) -> dict[str, object]:
+        """The protocol's own object, of which the caller may do what it likes."""
+        fields: dict[str, object] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
+            "icons": None if self.icons is None else list(self.icons),
+            "_meta": self.meta,
+        }
+        return {name: copy_containers(value) for name, value in fields.items() if value is not None}
+
+
+def validate_tool_definition(raw: object) -> ToolDefinition:
+    """The definition that an object of the protocol's form describes.
+
+    Raises:
+        ToolValidationError: it breaks the contract; the message names the field, the faults point at each place.
+    """
+    faults = Faults()
+    form = Form(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
+    form.require("name", "description", "inputSchema")
+    definition = ToolDefinition(
+        name=_name(form) or "",
+        title=read_title(form),
+        description=read_description(form) or "",
+        input_schema=_input_schema(form) or {},
+        output_schema=_output_schema(form),
+        annotations=_annotations(form),
+        icons=read_icons(form),
+        meta=read_meta(form),
+    )
+    faults.raise_as(ToolValidationError, "definition")
+    return definition
+
+
+def _name(form: Form) -> str | None:
+    name = form.text("name", longest=LONGEST_NAME)
+    if name is not None and not NAME.fullmatch(name):
+        form.refuse("name", "may have letters, digits and the characters _ . / - only")
+    return name
+
+
+def _input_schema(form: Form) -> Mapping[str, object] | None:
+    schema = form.members("inputSchema")
+    if schema is not None:
+        check_root(schema, form.at("inputSchema"), form.faults)
+        tree = check_schema(schema, form.at("inputSchema"), form.faults)
+        if tree is not None:
+            check_mirrored_headers(tree, form.at("inputSchema"), form.faults)
+    return schema
+
+
+def _output_schema(form: Form) -> Mapping[str, object] | None:
+    schema = form.members("outputSchema")
+    if schema is not None:
+        check_schema(schema, form.at("outputSchema"), form.faults)
+    return schema
+
+
+def _annotations(form: Form) -> Mapping[str, object] | None:
+    annotations = form.form("annotations", ("title", *HINTS))
+    if annotations is None:
+        return None
+    annotations.text("title", longest=LONGEST_TITLE)
+    for hint in HINTS:
+        annotations.flag(hint)
+    return form.members("annotations")

@@ -1,0 +1,210 @@
+"""Reading an untrusted JSON object field by field: everything known by name, every fault kept with its place."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from gateway.definitions.json_access import Object, as_list, as_object, is_number, point, shorten
+from gateway.definitions.json_values import NotJson, copy_json
+from gateway.errors import BadInput, DefinitionInvalid, Fault
+
+_MOST_FAULTS = 20
+_LONGEST_POINTER = 1_000
+_LONGEST_FIELD = 200
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def copy_sent(raw: object, kind: type[DefinitionInvalid], what: str) -> object:
+    """What was sent, as JSON that nobody else holds.
+
+    Raises:
+        DefinitionInvalid: of this kind, when it holds something that JSON does not have.
+    """
+    try:
+        return copy_json(raw)
+    except NotJson as wrong:
+        faults = Faults()
+        faults.add(wrong.pointer, wrong.reason)
+        faults.raise_as(kind, what)
+        return None
+
+
+class Faults:
+    """What is wrong so far, at most twenty places."""
+
+    def __init__(self) -> None:
+        self._found: list[Fault] = []
+
+    def add(self, pointer: str, reason: str, *, line: int | None = None) -> None:
+        """Note one more."""
+        if len(self._found) < _MOST_FAULTS:
+            self._found.append(Fault(pointer=pointer[:_LONGEST_POINTER], reason=reason, line=line))
+
+    def take(self, error: BadInput, pointer: str) -> None:
+        """Note what an error says, below a place."""
+        for fault in error.faults or (Fault(pointer="", reason=error.message),):
+            self.add(pointer + fault.pointer, fault.reason, line=fault.line)
+
+    def raise_as(self, kind: type[DefinitionInvalid], what: str) -> None:
+        """Raise an error that names the first field and points at all, if there is anything wrong.
+
+        Raises:
+            DefinitionInvalid: of this kind.
+        """
+        if not self._found:
+            return
+        first = self._found[0]
+        field = shorten(_dotted(first.pointer), _LONGEST_FIELD) or what
+        more = f" (and {len(self._found) - 1} more)" if len(self._found) > 1 else ""
+        raise kind(f"{field}: {first.reason}{more}", faults=self._found)
+
+
+def _dotted(pointer: str) -> str:
+    return ".".join(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/") if token)
+
+
+class Form:
+    """One object that was sent; fields that are not known are faults."""
+
+    def __init__(self, raw: object, known: Collection[str], *, where: str, faults: Faults) -> None:
+        self.where = where
+        self.faults = faults
+        self.known = frozenset(known)
+        self.is_object = as_object(raw) is not None
+        self._members: Object = as_object(raw) or {}
+        if not self.is_object:
+            faults.add(where, "has to be an object")
+        for name in self._members:
+            if name not in known:
+                faults.add(where + point(name), f"is not a field that is known here; known are {', '.join(known)}")
+
+    def has(self, name: str) -> bool:
+        """Whether the field was sent."""
+        return name in self._members
+
+    def raw(self, name: str) -> object:
+        """The field as it was sent."""
+        return self._members.get(name)
+
+    def at(self, name: str) -> str:
+        """The pointer to a field."""
+        return self.where + point(name)
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note a fault of a field."""
+        self.faults.add(self.at(name), reason)
+
+    def require(self, *names: str) -> None:
+        """Note each field that is missing."""
+        for name in names:
+            if self.is_object and not self.has(name):
+                self.refuse(name, "is missing")
+
+    def text(self, name: str, *, longest: int, required: bool = False, is_blank_allowed: bool = False) -> str | None:
+        """A text without control characters."""
+        if not self._is_there(name, required=required):
+            return None
+        value = self._members[name]
+        if not isinstance(value, str):
+            self.refuse(name, "has to be text")
+        elif not is_blank_allowed and not value.strip():
+            self.refuse(name, "must not be empty")
+        elif len(value) > longest:
+            self.refuse(name, f"is longer than {longest} characters")
+        elif _UNPRINTABLE.search(value):
+            self.refuse(name, "has control or direction characters")
+        else:
+            return value
+        return None
+
+    def choice(self, name: str, allowed: Sequence[str], *, required: bool = False) -> str | None:
+        """One of some words."""
+        if not self._is_there(name, required=required):
+            return None
+        value = self._members[name]
+        if isinstance(value, str) and value in allowed:
+            return value
+        self.refuse(name, f"has to be one of {', '.join(allowed)}")
+        return None
+
+    def flag(self, name: str) -> bool | None:
+        """True or false."""
+        if not self.has(name):
+            return None
+        value = self._members[name]
+        if isinstance(value, bool):
+            return value
+        self.refuse(name, "has to be true or false")
+        return None
+
+    def number(self, name: str, *, least: float, most: float, required: bool = False) -> float | None:
+        """A number within bounds."""
+        if not self._is_there(name, required=required):
+            return None
+        value = self._members[name]
+        if isinstance(value, int | float) and is_number(value) and least <= value <= most:
+            return value
+        self.refuse(name, f"has to be a number from {least:g} to {most:g}")
+        return None
+
+    def whole(self, name: str, *, least: int, most: int, required: bool = False) -> int | None:
+        """A whole number within bounds."""
+        if not self._is_there(name, required=required):
+            return None
+        value = self._members[name]
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self.refuse(name, f"has to be a whole number from {least} to {most}")
+        return None
+
+    def members(self, name: str, *, required: bool = False) -> Object | None:
+        """An object, copied; its members are not looked at."""
+        if not self._is_there(name, required=required):
+            return None
+        if as_object(self._members[name]) is None:
+            self.refuse(name, "has to be an object")
+            return None
+        return as_object(self.json(name))
+
+    def json(self, name: str) -> object:
+        """Any JSON value, copied."""
+        try:
+            return copy_json(self._members.get(name))
+        except NotJson as wrong:
+            self.faults.add(self.at(name) + wrong.pointer, wrong.reason)
+            return None
+
+    def items(self, name: str, *, most: int, least: int = 0, required: bool = False) -> Sequence[object]:
+        """A list of so many elements, as they were sent."""
+        if not self._is_there(name, required=required):
+            return ()
+        elements = as_list(self._members[name])
+        if elements is None:
+            self.refuse(name, "has to be a list")
+        elif not least <= len(elements) <= most:
+            self.refuse(name, f"has to have {least} to {most} elements")
+        else:
+            return elements
+        return ()
+
+    def texts(self, name: str, *, most: int, longest: int, least: int = 0) -> tuple[str, ...]:
+        """A list of texts."""
+        found: list[str] = []
+        for index, element in enumerate(self.items(name, most=most, least=least)):
+            if isinstance(element, str) and len(element) <= longest and not _UNPRINTABLE.search(element):
+                found.append(element)
+            else:
+                self.faults.add(self.at(name) + point(index), f"has to be text of at most {longest} characters")
+        return tuple(found)
+
+    def form(self, name: str, known: Collection[str]) -> "Form | None":
+        """The object under a field, if it was sent."""
+        return Form(self._members[name], known, where=self.at(name), faults=self.faults) if self.has(name) else None
+
+    def _is_there(self, name: str, *, required: bool) -> bool:
+        if self.has(name):
+            return True
+        if required:
+            self.require(name)
+        return False

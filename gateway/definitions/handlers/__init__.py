@@ -1,0 +1,1 @@
+"""Handler specs: declarations of tenants, parsed and judged."""

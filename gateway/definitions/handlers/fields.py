@@ -1,0 +1,117 @@
+"""Fields that several kinds of handlers have: templates, trees, names of results, answers with places to fill."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gateway.definitions.contract.metadata import read_mime_type
+from gateway.definitions.field_reader import Form
+from gateway.definitions.handlers.specs import TemplateSpec
+from gateway.definitions.templates.template import Condition, Template, Tree
+from gateway.domain.primitives import Family
+from gateway.errors import TemplateInvalid
+
+LONGEST_TEMPLATE = 64 * 1024
+ANSWER_FIELDS = ("text", "json", "content", "contents", "messages", "mimeType", "isError")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_TAKEN = frozenset(("arguments", "forloop", "true", "false", "nil", "null", "empty", "blank"))
+_FORMS: Mapping[Family, tuple[str, ...]] = {
+    Family.TOOL: ("text", "json", "content"),
+    Family.RESOURCE: ("text", "json", "contents"),
+    Family.TEMPLATE: ("text", "json", "contents"),
+    Family.PROMPT: ("text", "json", "messages"),
+}
+LISTED: Mapping[Family, str] = {
+    Family.TOOL: "content",
+    Family.RESOURCE: "contents",
+    Family.TEMPLATE: "contents",
+    Family.PROMPT: "messages",
+}
+"""The field that holds a family's answer in the protocol's own form."""
+
+
+def read_template(form: Form, name: str, *, required: bool = False) -> Template | None:
+    """A text with places to fill."""
+    if required:
+        form.require(name)
+    if not form.has(name):
+        return None
+    text = form.raw(name)
+    if not isinstance(text, str):
+        form.refuse(name, "has to be text")
+        return None
+    try:
+        return Template.parse(text)
+    except TemplateInvalid as wrong:
+        form.faults.take(wrong, form.at(name))
+        return None
+
+
+def read_tree(form: Form, name: str, *, required: bool = False) -> Tree | None:
+    """A JSON value with places to fill in its texts."""
+    if required:
+        form.require(name)
+    if not form.has(name):
+        return None
+    try:
+        return Tree.parse(form.json(name))
+    except TemplateInvalid as wrong:
+        form.faults.take(wrong, form.at(name))
+        return None
+
+
+def read_condition(form: Form, name: str) -> Condition | None:
+    """A condition."""
+    text = form.text(name, longest=LONGEST_TEMPLATE, required=True)
+    if text is None:
+        return None
+    try:
+        return Condition.parse(text)
+    except TemplateInvalid as wrong:
+        form.faults.take(wrong, form.at(name))
+        return None
+
+
+def read_answer(form: Form, family: Family) -> TemplateSpec:
+    """An answer in exactly one of the forms that the family has."""
+    given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
+    allowed = _FORMS[family]
+    for name in given:
+        if name not in allowed:
+            form.refuse(name, f"is not what a {family.value} answers with; it has {', '.join(allowed)}")
+    if len(given) != 1 and form.is_object:
+        form.faults.add(form.where, f"has to have exactly one of {', '.join(allowed)}")
+    refuse_elsewhere(form, family, "isError", (Family.TOOL,))
+    refuse_elsewhere(form, family, "mimeType", (Family.RESOURCE, Family.TEMPLATE))
+    lists = {name: _read_list(form, name) for name in ("content", "contents", "messages")}
+    return TemplateSpec(
+        text=read_template(form, "text"),
+        json=read_tree(form, "json"),
+        content=lists["content"],
+        contents=lists["contents"],
+        messages=lists["messages"],
+        mime_type=read_mime_type(form),
+        is_error=form.flag("isError") or False,
+    )
+
+
+def refuse_elsewhere(form: Form, family: Family, name: str, families: Sequence[Family]) -> None:
+    """Note a field that another family has."""
+    if form.has(name) and family not in families:
+        form.refuse(name, f"is nothing that a {family.value} has")
+
+
+def read_kept_name(form: Form) -> str | None:
+    """The name that a result is kept under."""
+    name = form.text("as", longest=64)
+    if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
+        form.refuse("as", "has to be a name of letters, digits and _, and none that templates have already")
+        return None
+    return name
+
+
+def _read_list(form: Form, name: str) -> Tree | None:
+    tree = read_tree(form, name)
+    if tree is not None and not isinstance(tree.source, list):
+        form.refuse(name, "has to be a list")
+    return tree

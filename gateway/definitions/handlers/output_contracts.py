@@ -1,0 +1,191 @@
+"""Checks a declared handler against the output contract of its primitive, as far as possible without arguments.
+
+Texts with places to fill are open: no fault is found in them, nor below them. All else is checked as an answer is
+checked when it is made, so what is refused here could never be read, called or got.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import orjson
+
+from gateway.definitions.contract.contents import (
+    MOST_BLOCKS,
+    UNTYPED,
+    declare_messages,
+    validate_content,
+    validate_contents,
+)
+from gateway.definitions.contract.prompts import PromptDefinition
+from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
+from gateway.definitions.contract.tools import ToolDefinition
+from gateway.definitions.handlers.specs import (
+    HandlerSpec,
+    IfStep,
+    ReturnStep,
+    StaticSpec,
+    Step,
+    StepsSpec,
+    TemplateSpec,
+)
+from gateway.definitions.json_access import as_list, as_object, point
+from gateway.definitions.json_schema.validator import Costly, compile_output
+from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.values import write_out
+from gateway.definitions.templates.template import Tree, is_open
+from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
+
+Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+
+_INNER = ("content", "resource")
+"""Members that hold the block of a message, and the resource of a block."""
+
+_NO_STRUCTURE = "the definition's outputSchema promises structured content, and this answer never has any; {}"
+_BROKEN = "does not match the definition's outputSchema: {}"
+
+
+def find_faults(definition: Definition, spec: HandlerSpec, where: str = "/handler") -> Sequence[Fault]:
+    """Everything that makes an answer impossible, with pointers below `where`; none where the handler may do."""
+    match spec.action:
+        case StaticSpec() as static:
+            return _of_static(definition, static, where)
+        case TemplateSpec() as answer:
+            return _of_answer(definition, answer, where)
+        case StepsSpec() as listed:
+            return _of_steps(definition, listed.steps, f"{where}/steps")
+        case _:
+            return ()
+
+
+def with_text(block: Mapping[str, object]) -> dict[str, object]:
+    """A block whose text is text, also where one place that keeps its type is all of it; so in what it holds."""
+    found = dict(block)
+    if "text" in found and not isinstance(found["text"], str):
+        found["text"] = write_out(found["text"], Budget(Limits()))
+    for name in _INNER:
+        inner = as_object(found.get(name))
+        if inner is not None:
+            found[name] = with_text(inner)
+    return found
+
+
+def _of_static(definition: Definition, spec: StaticSpec, where: str) -> Sequence[Fault]:
+    if isinstance(definition, ResourceDefinition | ResourceTemplateDefinition):
+        return _found(definition, spec.contents, where + "/contents")
+    promised, place = _promised(definition, spec.is_error), where + "/structuredContent"
+    if promised is not None and spec.structured_content is None:
+        return [Fault(pointer=place, reason=_NO_STRUCTURE.format("add it"))]
+    return _broken_promises(promised, spec.structured_content, place)
+
+
+def _of_steps(definition: Definition, steps: Sequence[Step], where: str) -> Sequence[Fault]:
+    answers = list(_answers(steps, where))
+    is_needed = not isinstance(definition, ToolDefinition) or definition.output_schema is not None
+    if is_needed and not answers:
+        return [Fault(pointer=where, reason="never answer; add a step with return")]
+    return [fault for place, answer in answers for fault in _of_answer(definition, answer, place)]
+
+
+def _answers(steps: Sequence[Step], where: str) -> Iterator[tuple[str, TemplateSpec]]:
+    for number, step in enumerate(steps):
+        if isinstance(step, ReturnStep):
+            yield f"{where}/{number}/return", step.answer
+        elif isinstance(step, IfStep):
+            yield from _answers(step.then, f"{where}/{number}/if/then")
+            yield from _answers(step.otherwise, f"{where}/{number}/if/else")
+
+
+def _of_answer(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
+    promised = _promised(definition, answer.is_error)
+    if answer.json is not None:
+        return _broken_promises(promised, answer.json.source, where + "/json") if answer.json.is_constant else ()
+    name, tree = _listed(answer)
+    found = _untyped(definition, answer, where) if tree is None else _of_tree(definition, tree, where + point(name))
+    if promised is None:
+        return found
+    return [*found, Fault(pointer=where + point(name), reason=_NO_STRUCTURE.format("answer with json"))]
+
+
+def _listed(answer: TemplateSpec) -> tuple[str, Tree | None]:
+    """The field with the answer, and its blocks; none where it is one text."""
+    fields = (("content", answer.content), ("contents", answer.contents), ("messages", answer.messages))
+    return next(((name, tree) for name, tree in fields if tree is not None), ("text", None))
+
+
+def _untyped(definition: Definition, answer: TemplateSpec, where: str) -> Sequence[Fault]:
+    if isinstance(definition, ToolDefinition | PromptDefinition) or definition.mime_type or answer.mime_type:
+        return ()
+    return [Fault(pointer=where + "/mimeType", reason=UNTYPED)]
+
+
+def _promised(definition: Definition, is_error: bool) -> ToolDefinition | None:
+    """The tool whose output schema the answer is held to; None where it is held to none."""
+    if not isinstance(definition, ToolDefinition) or definition.output_schema is None or is_error:
+        return None
+    return definition
+
+
+def _of_tree(definition: Definition, tree: Tree, where: str) -> Sequence[Fault]:
+    """Faults of a list of blocks, contents or messages, one after the other: each error holds only so many."""
+    blocks = as_list(tree.source) or ()
+    if len(blocks) > MOST_BLOCKS:
+        return [Fault(pointer=where, reason=f"has more than {MOST_BLOCKS} elements")]
+    return [fault for index, block in enumerate(blocks) for fault in _of_block(definition, block, where + point(index))]
+
+
+def _of_block(definition: Definition, block: object, where: str) -> Sequence[Fault]:
+    """Faults of one block, but for those in its open texts."""
+    places: set[str] = set()
+    closed = _closed(block, where, places)
+    members = as_object(closed)
+    try:
+        found = _found(definition, [closed if members is None else with_text(members)], where, index="/0")
+    except TemplateFailed as wrong:
+        return [Fault(pointer=where, reason=wrong.message)]
+    return [
+        fault
+        for fault in found
+        if not any(fault.pointer == place or fault.pointer.startswith(place + "/") for place in places)
+    ]
+
+
+def _closed(value: object, where: str, places: set[str]) -> object:
+    """The value with an empty text for each open one, whose place is noted."""
+    members, elements = as_object(value), as_list(value)
+    if members is not None:
+        return {name: _closed(member, where + point(name), places) for name, member in members.items()}
+    if elements is not None:
+        return [_closed(element, where + point(index), places) for index, element in enumerate(elements)]
+    if isinstance(value, str) and is_open(value):
+        places.add(where)
+        return ""
+    return value
+
+
+def _found(definition: Definition, blocks: Sequence[object], where: str, *, index: str = "") -> Sequence[Fault]:
+    """Faults of these blocks, with pointers below `where`; `{index}` in it is replaced by each block's index."""
+    try:
+        _validate(definition, list(blocks))
+    except DefinitionInvalid as wrong:
+        return [replace(fault, pointer=where + fault.pointer.removeprefix(index)) for fault in wrong.faults]
+    return ()
+
+
+def _validate(definition: Definition, blocks: list[object]) -> None:
+    match definition:
+        case ToolDefinition():
+            validate_content(blocks)
+        case PromptDefinition():
+            declare_messages(blocks)
+        case ResourceDefinition():
+            validate_contents(blocks, uri=definition.uri, mime_type=definition.mime_type)
+        case ResourceTemplateDefinition():
+            validate_contents(blocks, uri=definition.template.lead + "x", mime_type=definition.mime_type)
+
+
+def _broken_promises(promised: ToolDefinition | None, structured: object, where: str) -> Sequence[Fault]:
+    """Faults of structured content by the output schema; none if the check exceeds its budget."""
+    found = () if promised is None else compile_output(orjson.dumps(promised.to_wire())).check(structured)
+    if isinstance(found, Costly):
+        return ()
+    return [replace(fault, pointer=where + fault.pointer, reason=_BROKEN.format(fault.reason)) for fault in found]

@@ -1,0 +1,171 @@
+"""How a handler that was declared as JSON becomes a spec: strict, nothing unknown, every fault with its place."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from gateway.definitions.contract.contents import declare_contents, declare_messages, validate_content
+from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answer, read_tree, refuse_elsewhere
+from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
+from gateway.definitions.handlers.specs import (
+    Action,
+    Completion,
+    FetchedValues,
+    HandlerKind,
+    HandlerSpec,
+    ListedValues,
+    OpenApiSpec,
+    StaticSpec,
+    StepsSpec,
+)
+from gateway.definitions.handlers.steps import StepsReader
+from gateway.definitions.json_access import as_object, point
+from gateway.definitions.templates.template import Tree
+from gateway.domain.primitives import Family
+from gateway.errors import DefinitionInvalid, HandlerInvalid
+
+MOST_VALUES = 1_000
+LONGEST_VALUE = 1_000
+STATIC_FIELDS = ("content", "contents", "messages", "isError", "structuredContent")
+OPENAPI_FIELDS = ("source", "operation", "arguments")
+FIELDS: Mapping[HandlerKind, tuple[str, ...]] = {
+    HandlerKind.STATIC: STATIC_FIELDS,
+    HandlerKind.TEMPLATE: ANSWER_FIELDS,
+    HandlerKind.HTTP: REQUEST_FIELDS,
+    HandlerKind.STEPS: ("steps",),
+    HandlerKind.OPENAPI: OPENAPI_FIELDS,
+}
+
+_COMPLETED = (Family.PROMPT, Family.TEMPLATE)
+_LONGEST_OPERATION = 2048
+_DECLARED: Mapping[str, Callable[[object], tuple[dict[str, object], ...]]] = {
+    "content": validate_content,
+    "contents": declare_contents,
+    "messages": declare_messages,
+}
+
+
+def parse_handler(
+    raw: object, family: Family, *, arguments: Collection[str] | None = None, where: str = "/handler"
+) -> HandlerSpec:
+    """The handler that was declared for a primitive of this family.
+
+    `arguments` are the names that completions may be declared for: those of the prompt or the URI template.
+
+    Raises:
+        HandlerInvalid: it is not of a known kind's form; the faults point at each place, below `where`.
+    """
+    faults = Faults()
+    sent = _copied(raw, where, faults)
+    kind = _kind(sent, where, faults)
+    faults.raise_as(HandlerInvalid, "handler")
+    form = Form(sent, ("kind", *FIELDS[kind], "completions"), where=where, faults=faults)
+    action = _READERS[kind](form, family)
+    completions = _completions(form, family, arguments)
+    faults.raise_as(HandlerInvalid, "handler")
+    if action is None:
+        raise HandlerInvalid("handler: cannot be read")
+    return HandlerSpec(kind=kind, family=family, action=action, completions=completions)
+
+
+def _copied(raw: object, where: str, faults: Faults) -> object:
+    try:
+        return copy_sent(raw, HandlerInvalid, "handler")
+    except HandlerInvalid as wrong:
+        faults.take(wrong, where)
+        faults.raise_as(HandlerInvalid, "handler")
+        return None
+
+
+def _kind(sent: object, where: str, faults: Faults) -> HandlerKind:
+    members = as_object(sent)
+    if members is None:
+        faults.add(where, "has to be an object")
+    elif "kind" not in members:
+        faults.add(where + "/kind", "is missing")
+    elif members["kind"] not in tuple(HandlerKind):
+        faults.add(where + "/kind", f"has to be one of {', '.join(HandlerKind)}")
+    else:
+        return HandlerKind(str(members["kind"]))
+    return HandlerKind.STATIC
+
+
+def _static(form: Form, family: Family) -> Action | None:
+    wanted = LISTED[family]
+    for name in _DECLARED:
+        if form.has(name) and name != wanted:
+            form.refuse(name, f"is not what a {family.value} answers with; it has {wanted}")
+    form.require(wanted)
+    refuse_elsewhere(form, family, "isError", (Family.TOOL,))
+    refuse_elsewhere(form, family, "structuredContent", (Family.TOOL,))
+    listed: tuple[dict[str, object], ...] = ()
+    if form.has(wanted):
+        try:
+            listed = _DECLARED[wanted](form.raw(wanted))
+        except DefinitionInvalid as wrong:
+            form.faults.take(wrong, form.at(wanted))
+    if not listed and wanted == "contents" and form.has(wanted):
+        form.refuse(wanted, "must not be empty")
+    return StaticSpec(
+        content=listed if wanted == "content" else (),
+        contents=listed if wanted == "contents" else (),
+        messages=listed if wanted == "messages" else (),
+        structured_content=form.raw("structuredContent"),
+        is_error=form.flag("isError") or False,
+    )
+
+
+def _template(form: Form, family: Family) -> Action | None:
+    return read_answer(form, family)
+
+
+def _http(form: Form, _: Family) -> Action | None:
+    return read_request(form)
+
+
+def _steps(form: Form, family: Family) -> Action | None:
+    return StepsSpec(steps=StepsReader(family, form.faults).read(form, "steps"))
+
+
+def _openapi(form: Form, _: Family) -> Action | None:
+    source = form.text("source", longest=64, required=True)
+    operation = form.text("operation", longest=_LONGEST_OPERATION, required=True)
+    arguments = read_tree(form, "arguments") or Tree.parse({})
+    if not isinstance(arguments.source, dict):
+        form.refuse("arguments", "has to be an object")
+    if source is None or operation is None:
+        return None
+    return OpenApiSpec(source=source, operation=operation, arguments=arguments)
+
+
+def _completions(form: Form, family: Family, arguments: Collection[str] | None) -> Mapping[str, Completion]:
+    refuse_elsewhere(form, family, "completions", _COMPLETED)
+    found: dict[str, Completion] = {}
+    for name, raw in (form.members("completions") or {}).items():
+        where = form.at("completions") + point(name)
+        if arguments is not None and name not in arguments:
+            form.faults.add(where, "is not an argument or variable of this primitive")
+        completion = _completion(Form(raw, ("values", "http"), where=where, faults=form.faults))
+        if completion is not None:
+            found[name] = completion
+    return found
+
+
+def _completion(form: Form) -> Completion | None:
+    if form.has("values") is form.has("http"):
+        if form.is_object:
+            form.faults.add(form.where, "has to have either values or http")
+        return None
+    if form.has("values"):
+        values = form.texts("values", most=MOST_VALUES, longest=LONGEST_VALUE)
+        return ListedValues(values=tuple(dict.fromkeys(values)))
+    request = read_request(Form(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
+    return None if request is None else FetchedValues(http=request)
+
+
+_READERS: Mapping[HandlerKind, Callable[[Form, Family], Action | None]] = {
+    HandlerKind.STATIC: _static,
+    HandlerKind.TEMPLATE: _template,
+    HandlerKind.HTTP: _http,
+    HandlerKind.STEPS: _steps,
+    HandlerKind.OPENAPI: _openapi,
+}

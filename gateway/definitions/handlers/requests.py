@@ -1,0 +1,125 @@
+"""How a declared HTTP request is read: of an `http` handler, of a step, of a completion."""
+
+import re
+from collections.abc import Mapping
+
+from gateway.definitions.field_reader import Form
+from gateway.definitions.handlers.fields import read_template, read_tree
+from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
+from gateway.definitions.json_access import as_object, point
+from gateway.definitions.projection import LONGEST, MOST_PATHS, is_path, is_pointer
+from gateway.definitions.templates.template import Template
+from gateway.definitions.uri.url_templates import UrlTemplate
+from gateway.domain.headers import FRAMING, OVERRIDES, is_private
+from gateway.errors import HandlerInvalid, TemplateInvalid
+
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")
+REQUEST_FIELDS = ("method", "url", "headers", "body", "credential", "result", "timeout_s")
+LOOKUP_FIELDS = ("url", "headers", "credential", "result", "timeout_s")
+RESULT_FIELDS = ("pointer", "keep", "drop")
+LONGEST_WAIT_S = 30.0
+SHORTEST_WAIT_S = 0.1
+
+_BODILESS = frozenset(("GET", "HEAD", "OPTIONS"))
+_MOST_HEADERS = 32
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
+_LONGEST_NAME = 64
+
+
+def read_request(form: Form) -> HttpSpec | None:
+    """A request, or a lookup, which has no method and no body and is a GET; None when its URL is not usable."""
+    is_lookup = not form.has("method") and "method" not in form.known
+    method = "GET" if is_lookup else form.choice("method", METHODS, required=True)
+    if form.has("body") and method in _BODILESS:
+        form.refuse("body", f"cannot be sent with {method}")
+    url = read_url(form, "url")
+    headers = tuple(_headers(form))
+    body = read_tree(form, "body")
+    credential = form.text("credential", longest=_LONGEST_NAME)
+    result = read_result(form)
+    timeout_s = form.number("timeout_s", least=SHORTEST_WAIT_S, most=LONGEST_WAIT_S)
+    if url is None:
+        return None
+    return HttpSpec(
+        method=method or "GET",
+        url=url,
+        headers=headers,
+        body=body,
+        credential=credential,
+        result=result,
+        timeout_s=timeout_s,
+    )
+
+
+def read_url(form: Form, name: str) -> UrlTemplate | None:
+    """A URL with places to fill."""
+    form.require(name)
+    if not form.has(name):
+        return None
+    text = form.raw(name)
+    if not isinstance(text, str):
+        form.refuse(name, "has to be text")
+        return None
+    try:
+        return UrlTemplate.parse(text)
+    except (HandlerInvalid, TemplateInvalid) as wrong:
+        form.faults.take(wrong, form.at(name))
+        return None
+
+
+def read_result(form: Form) -> ResultSpec:
+    """How a JSON answer is cut."""
+    result = form.form("result", RESULT_FIELDS)
+    if result is None:
+        return ResultSpec()
+    pointer = result.text("pointer", longest=LONGEST, is_blank_allowed=True)
+    if pointer is not None and not is_pointer(pointer):
+        result.refuse("pointer", "is not a JSON Pointer, such as /items/0")
+    return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
+
+
+def _headers(form: Form) -> list[tuple[str, Template]]:
+    if not form.has("headers"):
+        return []
+    members: Mapping[str, object] = as_object(form.raw("headers")) or {}
+    headers = Form(form.raw("headers"), tuple(members), where=form.at("headers"), faults=form.faults)
+    if len(members) > _MOST_HEADERS:
+        form.refuse("headers", f"has more than {_MOST_HEADERS} headers")
+    found: list[tuple[str, Template]] = []
+    seen: set[str] = set()
+    for name in list(members)[:_MOST_HEADERS]:
+        reason = _objection(name)
+        if name.lower() in seen:
+            reason = "stands twice"
+        seen.add(name.lower())
+        if reason is not None:
+            headers.refuse(name, reason)
+            continue
+        template = read_template(headers, name)
+        if template is not None and any(character in template.source for character in "\r\n\0"):
+            headers.refuse(name, "has a line break")
+        elif template is not None:
+            found.append((name, template))
+    return found
+
+
+def _objection(name: str) -> str | None:
+    """Why a header cannot be declared."""
+    lower = name.lower()
+    if not _TOKEN.fullmatch(name):
+        return "is not the name of a header"
+    if lower == "authorization":
+        return "cannot be written here; store a credential and name it in 'credential'"
+    if lower.replace("_", "-") in OVERRIDES:
+        return "would change the method or the target that was declared; declare those themselves"
+    if lower in FRAMING or is_private(name):
+        return "is a header that only the gateway sets"
+    return None
+
+
+def _paths(form: Form, name: str) -> tuple[str, ...]:
+    paths = form.texts(name, most=MOST_PATHS, longest=LONGEST, least=1)
+    for index, path in enumerate(paths):
+        if not is_path(path):
+            form.faults.add(form.at(name) + point(index), "is not a path, such as /items/*/id")
+    return paths

@@ -1,0 +1,102 @@
+"""How much harm a declared handler can do, judged by what it is made of."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import unquote
+
+from gateway.definitions.handlers.specs import (
+    CallStep,
+    HandlerSpec,
+    HttpSpec,
+    HttpStep,
+    IfStep,
+    OpenApiSpec,
+    StaticSpec,
+    Step,
+    StepsSpec,
+    TemplateSpec,
+)
+from gateway.definitions.json_access import as_object
+from gateway.domain.headers import METHOD_FIELD
+from gateway.domain.policy import Safety
+
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))
+_METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+_FIELD = re.compile(rf"(?:^|[?&]){METHOD_FIELD}=([^&#]*)")
+_RANKS = {Safety.SAFE: 0, Safety.MODERATE: 1, Safety.DANGEROUS: 2}
+
+
+def assess(
+    spec: HandlerSpec, safety_of: Callable[[str], Safety | None] | None = None
+) -> tuple[Safety, tuple[str, ...]]:
+    """The level of a handler and the reasons for it: the highest of its parts.
+
+    `safety_of` tells the level of a tool that is called, or of an operation that is run, by name; one that it does not
+    know counts as moderate. Without it such parts are left to whoever knows them.
+    """
+    parts = list(_parts(spec, safety_of))
+    level = max((level for level, _ in parts), key=_RANKS.__getitem__, default=Safety.SAFE)
+    return level, tuple(dict.fromkeys(reason for _, reason in parts))
+
+
+def safety_of_method(method: str) -> Safety:
+    """What a request can do, by its method."""
+    if method.upper() in _SAFE_METHODS:
+        return Safety.SAFE
+    return Safety.DANGEROUS if method.upper() == "DELETE" else Safety.MODERATE
+
+
+def _parts(spec: HandlerSpec, safety_of: Callable[[str], Safety | None] | None) -> Iterator[tuple[Safety, str]]:
+    action = spec.action
+    match action:
+        case StaticSpec():
+            yield Safety.SAFE, "answers the same always"
+        case TemplateSpec():
+            yield Safety.SAFE, "only fills a template"
+        case HttpSpec():
+            yield _of_request(action)
+        case OpenApiSpec():
+            if safety_of is not None:
+                yield _of_named(f"runs the operation {action.operation}", safety_of(action.operation))
+        case StepsSpec():
+            yield from _of_steps(action.steps, safety_of)
+
+
+def _of_steps(steps: Sequence[Step], safety_of: Callable[[str], Safety | None] | None) -> Iterator[tuple[Safety, str]]:
+    for step in steps:
+        if isinstance(step, HttpStep):
+            yield _of_request(step.http)
+        elif isinstance(step, CallStep):
+            if safety_of is not None:
+                yield _of_named(f"calls {step.tool}", safety_of(step.tool))
+        elif isinstance(step, IfStep):
+            yield from _of_steps(step.then, safety_of)
+            yield from _of_steps(step.otherwise, safety_of)
+
+
+def _of_request(spec: HttpSpec) -> tuple[Safety, str]:
+    level, what = safety_of_method(spec.method), f"sends {spec.method} to {spec.url.origin}"
+    method = _override(spec)
+    if method is None:
+        return level, what
+    other = safety_of_method(method) if method.upper() in _METHODS else Safety.DANGEROUS
+    return max(level, other, key=_RANKS.__getitem__), f"{what} with a field {METHOD_FIELD} that may change the method"
+
+
+def _override(spec: HttpSpec) -> str | None:
+    """Declared value of the field from which frameworks take the method."""
+    body: object = None if spec.body is None else spec.body.source
+    members = as_object(body)
+    if members is not None and METHOD_FIELD in members:
+        return str(members[METHOD_FIELD])
+    for text in (spec.url.source, body):
+        found = _FIELD.search(unquote(text)) if isinstance(text, str) else None
+        if found is not None:
+            return found[1]
+    return None
+
+
+def _of_named(what: str, level: Safety | None) -> tuple[Safety, str]:
+    if level is None:
+        return Safety.MODERATE, f"{what}, of which nothing is known"
+    return level, f"{what}, which is {level}"

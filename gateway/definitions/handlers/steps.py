@@ -1,0 +1,266 @@
+"""How a list of steps is read: each an object with exactly one verb, and all of them within bounds."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from gateway.definitions.contract.elicitation_schemas import check_ask_schema
+from gateway.definitions.contract.tools import LONGEST_NAME
+from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.handlers.fields import (
+    ANSWER_FIELDS,
+    read_answer,
+    read_condition,
+    read_kept_name,
+    read_template,
+    read_tree,
+)
+from gateway.definitions.handlers.requests import REQUEST_FIELDS, read_request, read_url
+from gateway.definitions.handlers.specs import (
+    AskStep,
+    CallStep,
+    GatherStep,
+    HttpStep,
+    IfStep,
+    LogStep,
+    ProgressStep,
+    Question,
+    ReturnStep,
+    RootsStep,
+    SampleStep,
+    SleepStep,
+    Step,
+)
+from gateway.definitions.json_access import as_object, point
+from gateway.definitions.templates.template import Condition, Template, Tree
+from gateway.domain.primitives import Family
+from gateway.errors import TemplateInvalid
+
+MOST_STEPS = 100
+DEEPEST = 8
+LONGEST_SLEEP_S = 30.0
+MOST_QUESTIONS = 10
+MOST_TOKENS = 100_000
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+ASK_FIELDS = ("message", "schema", "url", "key")
+SAMPLE_FIELDS = ("messages", "maxTokens", "systemPrompt", "temperature", "key")
+KEEPING = ("ask", "sample", "roots", "call", "http")
+"""Verbs whose result can be kept with `as`."""
+QUESTIONS = ("ask", "sample", "roots")
+
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class StepsReader:
+    """Reads one handler's steps and counts them."""
+
+    def __init__(self, family: Family, faults: Faults) -> None:
+        self._family = family
+        self._faults = faults
+        self._count = 0
+        self._sleep_s = 0.0
+        self._keys: set[str] = set()
+
+    def read(self, form: Form, name: str, depth: int = 1) -> tuple[Step, ...]:
+        """The steps under a field."""
+        if depth > DEEPEST:
+            form.refuse(name, f"is nested more than {DEEPEST} deep")
+            return ()
+        steps: list[Step] = []
+        for index, raw in enumerate(form.items(name, most=MOST_STEPS, least=1, required=True)):
+            self._count += 1
+            if self._count > MOST_STEPS:
+                form.refuse(name, f"makes more than {MOST_STEPS} steps in all")
+                break
+            step = self._step(raw, form.at(name) + point(index), depth)
+            if step is not None:
+                steps.append(step)
+        return tuple(steps)
+
+    def _step(self, raw: object, where: str, depth: int) -> Step | None:
+        form, verb = self._verb(raw, where, VERBS)
+        if verb == "if":
+            return self._if(form, depth)
+        return None if verb is None else _READERS[verb](self, form)
+
+    def _verb(self, raw: object, where: str, verbs: tuple[str, ...]) -> tuple[Form, str | None]:
+        form = Form(raw, (*verbs, "as"), where=where, faults=self._faults)
+        given = [verb for verb in verbs if form.has(verb)]
+        if len(given) != 1:
+            if form.is_object:
+                self._faults.add(where, f"has to have exactly one verb of {', '.join(verbs)}")
+            return form, None
+        if form.has("as") and given[0] not in KEEPING:
+            form.refuse("as", f"cannot stand beside '{given[0]}', which has no result")
+        return form, given[0]
+
+    def progress(self, form: Form) -> Step | None:
+        """Tell how far the call is."""
+        if as_object(form.raw("progress")) is None:
+            progress = _number(form, "progress")
+            return None if progress is None else ProgressStep(progress=progress)
+        told = Form(
+            form.raw("progress"), ("progress", "total", "message"), where=form.at("progress"), faults=self._faults
+        )
+        progress, total = _number(told, "progress", required=True), _number(told, "total")
+        message = read_template(told, "message")
+        return None if progress is None else ProgressStep(progress=progress, total=total, message=message)
+
+    def log(self, form: Form) -> Step | None:
+        """Send a log message."""
+        if as_object(form.raw("log")) is None:
+            text = read_tree(form, "log")
+            if text is not None and not isinstance(text.source, str):
+                form.refuse("log", "has to be text, or an object with data")
+            return None if text is None else LogStep(level="info", text=text)
+        said = Form(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
+        level = said.choice("level", LEVELS) or "info"
+        logger = said.text("logger", longest=200)
+        data = read_tree(said, "data", required=True)
+        return None if data is None else LogStep(level=level, text=data, logger=logger)
+
+    def sleep(self, form: Form) -> Step | None:
+        """Wait; all sleeps together are bounded."""
+        seconds = form.number("sleep", least=0, most=LONGEST_SLEEP_S)
+        self._sleep_s += seconds or 0
+        if self._sleep_s > LONGEST_SLEEP_S:
+            form.refuse("sleep", f"makes more than {LONGEST_SLEEP_S:g} seconds of sleep in all")
+        return None if seconds is None else SleepStep(seconds=seconds)
+
+    def ask(self, form: Form) -> Question | None:
+        """Ask the user."""
+        asked = Form(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
+        key = self._key(asked, form, "ask")
+        message = read_template(asked, "message", required=True)
+        schema = asked.members("schema")
+        if schema is not None:
+            check_ask_schema(schema, asked.at("schema"), self._faults)
+        url = read_url(asked, "url") if asked.has("url") else None
+        if url is not None and not url.rest.is_constant:
+            asked.refuse("url", "may have no places to fill: it must not carry what the user said")
+        if url is not None and schema is not None:
+            asked.refuse("url", "cannot stand beside schema")
+        keep_as = read_kept_name(form)
+        return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
+
+    def sample(self, form: Form) -> Question | None:
+        """Ask the client's model."""
+        asked = Form(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
+        key = self._key(asked, form, "sample")
+        messages = _messages(asked)
+        max_tokens = asked.whole("maxTokens", least=1, most=MOST_TOKENS, required=True)
+        system_prompt = read_template(asked, "systemPrompt")
+        temperature = asked.number("temperature", least=0, most=2)
+        keep_as = read_kept_name(form)
+        if messages is None or max_tokens is None:
+            return None
+        return SampleStep(
+            key=key,
+            messages=messages,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            temperature=temperature,
+            keep_as=keep_as,
+        )
+
+    def roots(self, form: Form) -> Question | None:
+        """Ask for the client's roots."""
+        asked = Form(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
+        return RootsStep(key=self._key(asked, form, "roots"), keep_as=read_kept_name(form))
+
+    def gather(self, form: Form) -> Step | None:
+        """Ask several things at once."""
+        questions: list[Question] = []
+        for index, raw in enumerate(form.items("gather", most=MOST_QUESTIONS, least=1)):
+            inner, verb = self._verb(raw, form.at("gather") + point(index), QUESTIONS)
+            question = None if verb is None else _QUESTION_READERS[verb](self, inner)
+            if question is not None:
+                questions.append(question)
+        return GatherStep(questions=tuple(questions))
+
+    def call(self, form: Form) -> Step | None:
+        """Call another tool."""
+        called = Form(form.raw("call"), ("tool", "arguments"), where=form.at("call"), faults=self._faults)
+        tool = called.text("tool", longest=LONGEST_NAME, required=True)
+        arguments = read_tree(called, "arguments") or Tree.parse({})
+        if not isinstance(arguments.source, dict):
+            called.refuse("arguments", "has to be an object")
+        keep_as = read_kept_name(form)
+        return None if tool is None else CallStep(tool=tool, arguments=arguments, keep_as=keep_as)
+
+    def http(self, form: Form) -> Step | None:
+        """Make a request."""
+        request = read_request(Form(form.raw("http"), REQUEST_FIELDS, where=form.at("http"), faults=self._faults))
+        keep_as = read_kept_name(form)
+        return None if request is None else HttpStep(http=request, keep_as=keep_as)
+
+    def return_(self, form: Form) -> Step | None:
+        """End with an answer."""
+        answer = Form(form.raw("return"), ANSWER_FIELDS, where=form.at("return"), faults=self._faults)
+        return ReturnStep(answer=read_answer(answer, self._family))
+
+    def _if(self, form: Form, depth: int) -> Step | None:
+        branch = Form(form.raw("if"), ("when", "then", "else"), where=form.at("if"), faults=self._faults)
+        when: Condition | None = read_condition(branch, "when")
+        then = self.read(branch, "then", depth + 1)
+        otherwise = self.read(branch, "else", depth + 1) if branch.has("else") else ()
+        return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
+
+    def _key(self, asked: Form, form: Form, verb: str) -> str:
+        """What the question is called between gateway and client; unique in the handler."""
+        key = asked.text("key", longest=64)
+        if key is not None and not _KEY.fullmatch(key):
+            asked.refuse("key", "may have letters, digits and the characters _ . - only")
+        kept = form.raw("as")
+        if key is None:
+            key = kept if isinstance(kept, str) and kept not in self._keys else f"{verb}-{len(self._keys) + 1}"
+        if key in self._keys:
+            asked.refuse("key", "is the key of another question")
+        self._keys.add(key)
+        return key
+
+
+def _number(form: Form, name: str, *, required: bool = False) -> Tree | None:
+    """A number, or a text that is exactly one place to fill."""
+    tree = read_tree(form, name, required=required)
+    if tree is None:
+        return None
+    is_number = isinstance(tree.source, int | float) and not isinstance(tree.source, bool)
+    if not is_number and not (isinstance(tree.source, str) and not tree.is_constant):
+        form.refuse(name, "has to be a number, or a template that yields one")
+        return None
+    return tree
+
+
+def _messages(form: Form) -> Tree | None:
+    """Messages for a model; one text stands for one message of the user."""
+    form.require("messages")
+    raw = form.raw("messages")
+    if not isinstance(raw, str):
+        tree = read_tree(form, "messages")
+        if tree is not None and not isinstance(tree.source, list):
+            form.refuse("messages", "has to be text or a list of messages")
+        return tree
+    try:
+        Template.parse(raw)
+    except TemplateInvalid as wrong:
+        form.faults.take(wrong, form.at("messages"))
+        return None
+    return Tree.parse([{"role": "user", "content": {"type": "text", "text": raw}}])
+
+
+_QUESTION_READERS: Mapping[str, Callable[[StepsReader, Form], Question | None]] = {
+    "ask": StepsReader.ask,
+    "sample": StepsReader.sample,
+    "roots": StepsReader.roots,
+}
+_READERS: Mapping[str, Callable[[StepsReader, Form], Step | None]] = {
+    "progress": StepsReader.progress,
+    "log": StepsReader.log,
+    "sleep": StepsReader.sleep,
+    **_QUESTION_READERS,
+    "gather": StepsReader.gather,
+    "call": StepsReader.call,
+    "http": StepsReader.http,
+    "return": StepsReader.return_,
+}
+VERBS = (*_READERS, "if")

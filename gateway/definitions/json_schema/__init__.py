@@ -1,0 +1,1 @@
+"""JSON Schema: dialects, checks of schemas, bounds on the work of validation, validators."""

@@ -1,0 +1,66 @@
+"""Child process that checks one value against one schema (`python -I -m gateway.definitions.json_schema.check_worker`).
+
+A task, the definition and the value come by standard input, the violations leave by standard output. Nothing here is
+shared with anything, and memory and CPU time are bounded before anything is read.
+"""
+
+import os
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from gateway.definitions.json_schema.validator import Validator
+from gateway.errors import Fault
+from gateway.sandbox.limits import isolate, limit
+
+LENGTH_BYTES = 4
+OUT_OF_MEMORY = 3
+
+_COURTESY = 10
+"""Niceness of the process, below the replica that started it."""
+
+
+class CheckTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of the process, and the division of the rest of its input."""
+
+    memory_bytes: int
+    cpu_s: int
+    member: str
+    definition_bytes: int
+
+
+class CheckAnswer(msgspec.Struct, frozen=True):
+    """The violations; none for a value that conforms."""
+
+    faults: tuple[Fault, ...]
+
+
+encode_task = msgspec.json.Encoder().encode
+decode_answer = msgspec.json.Decoder(CheckAnswer).decode
+_decode_task = msgspec.json.Decoder(CheckTask).decode
+
+
+def main() -> None:
+    """Run one task; the exit status reports a lack of memory."""
+    try:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Read one task and what belongs to it, and write the violations."""
+    isolate()
+    task = _decode_task(source.read(int.from_bytes(source.read(LENGTH_BYTES), "big")))
+    limit(memory_bytes=task.memory_bytes, cpu_s=task.cpu_s)
+    os.nice(_COURTESY)
+    definition = source.read(task.definition_bytes)
+    raw = source.read()
+    found = Validator(definition, task.member).examine(msgspec.json.decode(raw), raw)
+    sink.write(msgspec.json.encode(CheckAnswer(found)))
+    sink.flush()
+
+
+if __name__ == "__main__":
+    main()

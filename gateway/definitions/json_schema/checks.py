@@ -1,0 +1,148 @@
+"""Whether a schema of a tenant's own can be listed and checked: a dialect we know, nothing fetched, work bounded."""
+
+import re
+from collections.abc import Mapping
+
+import jsonschema_rs
+import orjson
+
+from gateway.definitions.field_reader import Faults
+from gateway.definitions.json_access import as_list, as_object, point, quote
+from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
+from gateway.definitions.json_schema.recursion_costs import MOST_CHECKS, applies_to_itself, most_checks
+from gateway.definitions.json_schema.tree import Node, SchemaTree, TooLarge
+
+LARGEST = 256 * 1024
+
+_MOST_VALUES = 2_000
+_MOST_PATTERNS = 200
+_LONGEST_PATTERN = 512
+_PATTERN_BYTES = 256 * 1024
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]*")
+
+
+def check_schema(schema: Mapping[str, object], where: str, faults: Faults) -> SchemaTree | None:
+    """Note what makes a schema unusable, each with its place; the schema read, unless it is too large for that."""
+    size = len(orjson.dumps(schema))
+    if size > LARGEST:
+        faults.add(where, f"has {size} bytes of JSON; at most {LARGEST} are allowed")
+        return None
+    try:
+        tree = SchemaTree(schema)
+    except TooLarge as wrong:
+        faults.add(where + point(*wrong.place), wrong.reason)
+        return None
+    checker = _Checker(tree, where, faults)
+    checker.check()
+    if checker.is_sound:
+        _check_costs(tree, where, faults)
+        _compile(schema, where, faults)
+    return tree
+
+
+def check_root(schema: Mapping[str, object], where: str, faults: Faults) -> None:
+    """Note what an input schema lacks: it is an object with properties."""
+    if "type" not in schema:
+        faults.add(where + "/type", "is missing; it has to be 'object'")
+    elif schema["type"] != "object":
+        faults.add(where + "/type", "has to be 'object'")
+    if "properties" not in schema:
+        faults.add(where + "/properties", "is missing; without arguments it is an empty object")
+    elif as_object(schema["properties"]) is None:
+        faults.add(where + "/properties", "has to be an object")
+
+
+class _Checker:
+    """Looks at every schema of a tree."""
+
+    def __init__(self, tree: SchemaTree, where: str, faults: Faults) -> None:
+        self._tree = tree
+        self._where = where
+        self._faults = faults
+        self._dialect = tree.nodes[0].schema.get("$schema")
+        self._patterns: set[str] = set()
+        self.is_sound = True
+
+    def check(self) -> None:
+        for node in self._tree.nodes:
+            self._identity(node)
+            self._values(node)
+            self._check_patterns(node)
+        for place, ref in self._tree.unresolved:
+            is_ours = ref.startswith("#")
+            self._refuse(
+                place,
+                f"{quote(ref)} leads to no schema in this one"
+                if is_ours
+                else f"{quote(ref)} leads outside; only references beginning with '#' are followed",
+            )
+
+    def _refuse(self, place: tuple[str | int, ...], reason: str) -> None:
+        self.is_sound = False
+        self._faults.add(self._where + point(*place), reason)
+
+    def _identity(self, node: Node) -> None:
+        dialect = node.schema.get("$schema")
+        if dialect is not None:
+            known = ", ".join(one.name for one in DIALECTS)
+            if not isinstance(dialect, str) or find_dialect(dialect) is None:
+                self._refuse((*node.place, "$schema"), f"{quote(dialect)} is not a dialect we know: {known}")
+            elif node.place and dialect != self._dialect:
+                self._refuse((*node.place, "$schema"), "differs from the dialect of the whole schema")
+        name = node.schema.get("$id")
+        if name is None:
+            return
+        if node.place and not (isinstance(name, str) and name.startswith("#")):
+            self._refuse((*node.place, "$id"), "may stand at the root only; '$anchor' names a part")
+        elif not node.place and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
+            self._refuse(("$id",), "has to be an absolute URI without fragment")
+
+    def _values(self, node: Node) -> None:
+        values = as_list(node.schema.get("enum")) or ()
+        if len(values) > _MOST_VALUES:
+            self._refuse((*node.place, "enum"), f"has more than {_MOST_VALUES} values")
+
+    def _check_patterns(self, node: Node) -> None:
+        pattern = node.schema.get("pattern")
+        found = [((*node.place, "pattern"), pattern)] if isinstance(pattern, str) else []
+        named = as_object(node.schema.get("patternProperties")) or {}
+        found += [((*node.place, "patternProperties", name), name) for name in named]
+        for place, text in found:
+            if text in self._patterns:
+                continue
+            self._patterns.add(text)
+            if len(self._patterns) > _MOST_PATTERNS:
+                self._refuse(place, f"is one of more than {_MOST_PATTERNS} patterns")
+                return
+            if len(text) > _LONGEST_PATTERN or not _is_linear(text):
+                self._refuse(
+                    place,
+                    f"is not a pattern that can be checked in linear time and little memory (no look-around, no"
+                    f" back-references, at most {_LONGEST_PATTERN} characters)",
+                )
+
+
+def _is_linear(pattern: str) -> bool:
+    options = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES)
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=options)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_costs(tree: SchemaTree, where: str, faults: Faults) -> None:
+    endless = applies_to_itself(tree)
+    if endless is not None:
+        faults.add(where + point(*endless.place), "applies to itself at the same value without end")
+    elif most_checks(tree) > MOST_CHECKS:
+        faults.add(where, f"more than {MOST_CHECKS} schemas can apply to one part of a value")
+
+
+def _compile(schema: Mapping[str, object], where: str, faults: Faults) -> None:
+    try:
+        compile_schema(schema)
+    except jsonschema_rs.ValidationError as wrong:
+        faults.add(where + point(*wrong.instance_path), f"is not valid JSON Schema: {wrong.message[:200]}")
+    except (ValueError, jsonschema_rs.ReferencingError) as wrong:
+        faults.add(where, f"is not valid JSON Schema: {str(wrong)[:200]}")

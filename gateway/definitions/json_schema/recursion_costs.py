@@ -1,0 +1,157 @@
+"""What it costs to check a value against a schema: how often one part of a value can be looked at.
+
+`jsonschema-rs` remembers what it found where a definition leads straight back to itself. It remembers nothing else:
+twenty definitions that each name the next one twice are checked a million times. And when it explains a failure it
+remembers nothing at all.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gateway.definitions.json_schema.tree import Node, Reach, SchemaTree
+
+MOST_CHECKS = 1_000
+"""How many schemas may apply to one part of a value."""
+
+
+def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
+    """How many schemas are applied to one part of a value at most; counting ends above `stop`."""
+    groups = _groups(tree.nodes)
+    counted: list[_Counts] = [_Counts()] * len(tree.nodes)
+    for number in sorted(range(len(tree.nodes)), key=lambda number: groups[number]):
+        counted[number] = _count(number, tree.nodes, groups, counted)
+        if counted[number].most > stop:
+            return counted[number].most
+    return counted[0].most
+
+
+def applies_to_itself(tree: SchemaTree) -> Node | None:
+    """A schema that has to be checked before it can be checked: it leads back to itself at the same value."""
+    nodes = tree.nodes
+    ahead = [[*(edge.target for edge in node.edges if edge.reach is Reach.HERE), *node.refs] for node in nodes]
+    groups = components(ahead)
+    sizes: dict[int, int] = {}
+    for group in groups:
+        sizes[group] = sizes.get(group, 0) + 1
+    return next(
+        (node for number, node in enumerate(nodes) if sizes[groups[number]] > 1 or number in ahead[number]), None
+    )
+
+
+def multiplies(tree: SchemaTree) -> bool:
+    """Whether several definitions lead to each other in more than one way: the deeper a value, the dearer its check."""
+    groups = _groups(tree.nodes)
+    meant: dict[int, dict[int, int]] = {}
+    for number, node in enumerate(tree.nodes):
+        for target in node.refs:
+            if groups[target] == groups[number]:
+                uses = meant.setdefault(groups[number], {})
+                uses[target] = uses.get(target, 0) + 1
+    return any(len(uses) > 1 and max(uses.values()) > 1 for uses in meant.values())
+
+
+def components(ahead: Sequence[Sequence[int]]) -> list[int]:
+    """The strongly connected components of a graph, by number; what a component leads to has a lower number."""
+    return _Walk(ahead).components()
+
+
+class _Counts:
+    """How often one schema leads to checks of its value, of each named part of it, and of every part."""
+
+    __slots__ = ("every", "here", "most", "parts")
+
+    def __init__(self) -> None:
+        self.here = 1
+        self.every = 0
+        self.parts: dict[str | int, int] = {}
+        self.most = 1
+
+    def add(self, other: "_Counts") -> None:
+        """Take in a schema that applies to the same value."""
+        self.here += other.here
+        self.every += other.every
+        for part, count in other.parts.items():
+            self.parts[part] = self.parts.get(part, 0) + count
+
+    def settle(self) -> None:
+        """Work out the worst of it."""
+        self.most = max(self.here, self.every + max(self.parts.values(), default=0))
+
+
+def _count(number: int, nodes: Sequence[Node], groups: Sequence[int], counted: Sequence[_Counts]) -> _Counts:
+    counts = _Counts()
+    for target in nodes[number].refs:
+        if groups[target] != groups[number]:
+            counts.add(counted[target])
+        else:
+            counts.here += 1
+    for edge in nodes[number].edges:
+        is_back = groups[edge.target] == groups[number]
+        below = 1 if is_back else counted[edge.target].most
+        if edge.reach is Reach.HERE and is_back:
+            counts.here += 1
+        elif edge.reach is Reach.HERE:
+            counts.add(counted[edge.target])
+        elif edge.reach is Reach.PARTS:
+            counts.every += below
+        elif edge.reach is Reach.PART and edge.part is not None:
+            counts.parts[edge.part] = counts.parts.get(edge.part, 0) + below
+    counts.settle()
+    return counts
+
+
+def _groups(nodes: Sequence[Node]) -> list[int]:
+    """Which schemas lead to each other: one number per group, lower ones first where one group leads to another."""
+    return components(
+        [[*(edge.target for edge in node.edges if edge.reach is not Reach.NOTHING), *node.refs] for node in nodes]
+    )
+
+
+class _Walk:
+    """Tarjan's walk over a graph, without recursion."""
+
+    def __init__(self, ahead: Sequence[Sequence[int]]) -> None:
+        self._ahead = ahead
+        self._order: list[int | None] = [None] * len(ahead)
+        self._lowest = [0] * len(ahead)
+        self._component: list[int | None] = [None] * len(ahead)
+        self._waiting: list[int] = []
+        self._path: list[tuple[int, Iterator[int]]] = []
+        self._clock = 0
+        self._made = 0
+
+    def components(self) -> list[int]:
+        for root in range(len(self._ahead)):
+            if self._order[root] is None:
+                self._enter(root)
+            while self._path:
+                self._go_on()
+        return [number or 0 for number in self._component]
+
+    def _enter(self, node: int) -> None:
+        self._order[node] = self._lowest[node] = self._clock
+        self._clock += 1
+        self._waiting.append(node)
+        self._path.append((node, iter(self._ahead[node])))
+
+    def _go_on(self) -> None:
+        node, rest = self._path[-1]
+        for following in rest:
+            if self._order[following] is None:
+                self._enter(following)
+                return
+            if self._component[following] is None:
+                self._lowest[node] = min(self._lowest[node], self._lowest[following])
+        self._leave(node)
+
+    def _leave(self, node: int) -> None:
+        self._path.pop()
+        if self._path:
+            above = self._path[-1][0]
+            self._lowest[above] = min(self._lowest[above], self._lowest[node])
+        if self._lowest[node] != self._order[node]:
+            return
+        member = -1
+        while member != node:
+            member = self._waiting.pop()
+            self._component[member] = self._made
+        self._made += 1

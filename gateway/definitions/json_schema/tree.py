@@ -1,0 +1,177 @@
+"""Every schema inside a schema, where it stands, what it applies to and what it refers to; read once, bounded.
+
+The keywords of 2020-12, 2019-09 and draft-07 are read together: a keyword that a dialect does not have only makes the
+tree larger than it needs to be.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from gateway.definitions.json_access import Object, as_list, as_object, point
+
+MOST_SCHEMAS = 5_000
+DEEPEST = 64
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+class Reach(Enum):
+    """Which value a schema inside another applies to."""
+
+    HERE = auto()
+    """The same value."""
+    PART = auto()
+    """One named member or element of it."""
+    PARTS = auto()
+    """Any member or element of it."""
+    NOTHING = auto()
+    """None, until something refers to it."""
+
+
+_ONE: Mapping[str, Reach] = {
+    **dict.fromkeys(("not", "if", "then", "else"), Reach.HERE),
+    **dict.fromkeys(
+        (
+            "additionalItems",
+            "additionalProperties",
+            "contains",
+            "items",
+            "propertyNames",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        ),
+        Reach.PARTS,
+    ),
+    "contentSchema": Reach.NOTHING,
+}
+_LISTS: Mapping[str, Reach] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), Reach.HERE),
+    **dict.fromkeys(("items", "prefixItems"), Reach.PART),
+}
+_MAPS: Mapping[str, Reach] = {
+    "$defs": Reach.NOTHING,
+    "definitions": Reach.NOTHING,
+    "dependencies": Reach.HERE,
+    "dependentSchemas": Reach.HERE,
+    "patternProperties": Reach.PARTS,
+    "properties": Reach.PART,
+}
+REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORING = ("$anchor", "$dynamicAnchor")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a schema to one inside it: what it applies to (a property's name, an element's index) and its number."""
+
+    reach: Reach
+    part: str | int | None
+    target: int
+
+
+@dataclass(slots=True)
+class Node:
+    """One schema: where it stands, its keywords (none for `true` and `false`), and what is inside it."""
+
+    place: Place
+    schema: Object
+    edges: list[Edge] = field(default_factory=list[Edge])
+    refs: list[int] = field(default_factory=list[int])
+
+
+class TooLarge(Exception):
+    """A schema with more schemas in it, or deeper ones, than we look at; the message is the reason."""
+
+    def __init__(self, reason: str, place: Place) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.place = place
+
+
+class SchemaTree:
+    """A schema with everything in it, by number; number 0 is the schema itself."""
+
+    def __init__(self, schema: object, *, most: int = MOST_SCHEMAS) -> None:
+        """Read it all.
+
+        Raises:
+            TooLarge: it has too many schemas or they are too deep.
+        """
+        self._most = most
+        self.nodes: list[Node] = []
+        self._numbers: dict[str, int] = {}
+        self._anchors: dict[str, int] = {}
+        self.unresolved: list[tuple[Place, str]] = []
+        self._read(schema)
+        self._link()
+
+    @property
+    def has_references(self) -> bool:
+        """Whether any schema refers to another."""
+        return any(node.refs for node in self.nodes)
+
+    def _read(self, schema: object) -> None:
+        self._add((), schema)
+        position = 0
+        while position < len(self.nodes):
+            node = self.nodes[position]
+            for reach, part, place, child in _inside(node):
+                node.edges.append(Edge(reach, part, self._add(place, child)))
+            position += 1
+
+    def _add(self, place: Place, schema: object) -> int:
+        number = len(self.nodes)
+        if number >= self._most:
+            raise TooLarge(f"it has more than {self._most} schemas", ())
+        if len(place) > 2 * DEEPEST:
+            raise TooLarge(f"schemas are nested more than {DEEPEST} deep", place)
+        node = Node(place, as_object(schema) or {})
+        self.nodes.append(node)
+        self._numbers[point(*place)] = number
+        for keyword in _ANCHORING:
+            anchor = node.schema.get(keyword)
+            if isinstance(anchor, str):
+                self._anchors.setdefault(anchor, number)
+        name = node.schema.get("$id")
+        if place and isinstance(name, str) and name.startswith("#"):  # how draft-07 writes an anchor
+            self._anchors.setdefault(name[1:], number)
+        return number
+
+    def _link(self) -> None:
+        for node in self.nodes:
+            for keyword in REFERRING:
+                ref = node.schema.get(keyword)
+                if ref is None:
+                    continue
+                target = self._resolve(ref)
+                if target is None:
+                    self.unresolved.append(((*node.place, keyword), str(ref)))
+                else:
+                    node.refs.append(target)
+
+    def _resolve(self, ref: object) -> int | None:
+        if not isinstance(ref, str) or not ref.startswith("#"):
+            return None
+        fragment = unquote(ref[1:])
+        return self._numbers.get(fragment) if not fragment or fragment[0] == "/" else self._anchors.get(fragment)
+
+
+def _inside(node: Node) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
+    """The schemas directly inside one: what each applies to, where it stands, and itself."""
+    for keyword, value in node.schema.items():
+        place = (*node.place, keyword)
+        elements, members = as_list(value), as_object(value)
+        if keyword in _LISTS and elements is not None:
+            reach = _LISTS[keyword]
+            for index, schema in enumerate(elements):
+                yield reach, index if reach is Reach.PART else None, (*place, index), schema
+        elif keyword in _ONE and (members is not None or isinstance(value, bool)):
+            yield _ONE[keyword], None, place, value
+        elif keyword in _MAPS and members is not None:
+            reach = _MAPS[keyword]
+            for name, schema in members.items():
+                if as_list(schema) is None:  # `dependencies` may list names instead
+                    yield reach, name if reach is Reach.PART else None, (*place, name), schema

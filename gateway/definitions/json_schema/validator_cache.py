@@ -1,0 +1,49 @@
+"""Validators of all tools of this replica: one compiled validator per distinct schema.
+
+Compiling costs tens of microseconds to milliseconds and a validator holds about 10 kB, so validators are kept by the
+digest of the definition that they came from, bounded, and shared by all tenants: a schema holds nothing of anybody's.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+
+import anyio.to_thread
+import msgspec
+
+from gateway.definitions.json_schema.validator import Validator, compile_input, compile_output
+
+_INLINE_BYTES = 8 * 1024
+
+
+class Validators:
+    """Compiled validators by definition, least recently used dropped first."""
+
+    def __init__(self, *, capacity: int = 4096) -> None:
+        self._capacity = capacity
+        self._compiled: OrderedDict[bytes, Validator] = OrderedDict()
+
+    async def of(self, definition: bytes) -> Validator:
+        """The validator of a definition's input schema; a large one is compiled off the event loop."""
+        return await self._find(definition, b"input", compile_input)
+
+    async def of_output(self, definition: bytes) -> Validator | None:
+        """The validator of a definition's output schema; None when it declares none."""
+        if b'"outputSchema"' not in definition or "outputSchema" not in msgspec.json.decode(definition):
+            return None
+        return await self._find(definition, b"output", compile_output)
+
+    async def _find(self, definition: bytes, part: bytes, make: Callable[[bytes], Validator]) -> Validator:
+        digest = hashlib.blake2b(definition, digest_size=16, person=part).digest()
+        found = self._compiled.get(digest)
+        if found is not None:
+            self._compiled.move_to_end(digest)
+            return found
+        if len(definition) > _INLINE_BYTES:
+            made = await anyio.to_thread.run_sync(make, definition)
+        else:
+            made = make(definition)
+        self._compiled[digest] = made
+        if len(self._compiled) > self._capacity:
+            self._compiled.popitem(last=False)
+        return made

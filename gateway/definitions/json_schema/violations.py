@@ -1,0 +1,75 @@
+"""Violations of a refused value: all of them where that is cheap, else the missing and wrong arguments."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import jsonschema_rs
+
+from gateway.definitions.json_access import as_list, as_object, point
+from gateway.definitions.json_schema.dialects import dialect_of
+from gateway.errors import Fault
+
+MOST_FAULTS = 10
+
+_WHOLE = "urn:gateway:schema"
+_MOST_TRIED = 20
+_MOST_CPU_S = 0.01
+"""Compiling the schema of one argument may take milliseconds; what was found by then is returned.
+
+CPU time of the thread, so that a busy machine does not change what is found."""
+_UNEXPLAINED = "does not match its schema; it is too large or too intricate to say where"
+
+
+class _Collecting(Protocol):
+    def iter_errors(self, instance: object) -> Any: ...
+
+
+def tell_all(compiled: _Collecting, instance: object, *, at: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+    """The first violations that `jsonschema-rs` finds; only for values that were found to be small enough."""
+    errors = islice(compiled.iter_errors(instance), MOST_FAULTS)
+    return tuple(
+        Fault(pointer=point(*at, *error.instance_path), reason=_bounded(str(error.message))) for error in errors
+    )
+
+
+def tell_roughly(
+    schema: Mapping[str, object], instance: object, *, is_told_whole: Callable[[object], bool]
+) -> tuple[Fault, ...]:
+    """The arguments that are missing or wrong; inside one only where it is small by itself."""
+    members = as_object(instance) or {}
+    found = [*_missing(schema, members)][:MOST_FAULTS]
+    for fault in _wrong(schema, members, is_told_whole):
+        if len(found) == MOST_FAULTS:
+            break
+        found.append(fault)
+    return tuple(found) or (Fault(pointer="", reason=_UNEXPLAINED),)
+
+
+def _missing(schema: Mapping[str, object], members: Mapping[str, object]) -> Iterable[Fault]:
+    names = (str(name) for name in as_list(schema.get("required")) or () if name not in members)
+    return (Fault(pointer="", reason=f'"{_bounded(name)}" is a required property') for name in names)
+
+
+def _wrong(
+    schema: Mapping[str, object], members: Mapping[str, object], is_told_whole: Callable[[object], bool]
+) -> Iterator[Fault]:
+    known = as_object(schema.get("properties")) or {}
+    dialect = dialect_of(schema)
+    registry = jsonschema_rs.Registry([(_WHOLE, dict(schema))], draft=dialect.draft)
+    until = time.thread_time() + _MOST_CPU_S
+    for name in islice((name for name in members if name in known), _MOST_TRIED):
+        part = dialect.compile({"$ref": f"{_WHOLE}#{quote(point('properties', name))}"}, registry=registry)
+        if not part.is_valid(members[name]):
+            if is_told_whole(members[name]):
+                yield from tell_all(part, members[name], at=(name,))
+            else:
+                yield Fault(pointer=point(name), reason=_UNEXPLAINED)
+        if time.thread_time() > until:
+            return
+
+
+def _bounded(message: str, limit: int = 300) -> str:
+    return message if len(message) <= limit else f"{message[: limit - 1]}…"

@@ -1,0 +1,212 @@
+"""Work of checking one value against one schema, bounded from the schema alone; counted once per compiled schema.
+
+A unit is about 20 ns of `jsonschema-rs`. `Work` says how many units one object
+or list, one other value and one byte of text can cost at most, whatever the value is. It counts assertions, not only
+schemas: each name in `required`, each value of an `enum`. Three things multiply and are followed exactly:
+
+- a schema that is reached in several ways is counted once for each of them;
+- `unevaluatedProperties` and `unevaluatedItems` check every subschema of the same value a second time, so nested ones
+  double the work per level;
+- definitions that lead back to each other in several ways multiply the work with the depth of the value (`growth`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gateway.definitions.json_schema.assertion_costs import NOTHING, Load, load_of, loads_of_parts
+from gateway.definitions.json_schema.recursion_costs import components, multiplies
+from gateway.definitions.json_schema.tree import Edge, Node, Reach, SchemaTree
+
+ENDLESS = 10**15
+
+_UNEVALUATED = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_OF_LISTS = frozenset({"additionalItems", "contains", "items", "unevaluatedItems"})
+_MEMBERS, _ELEMENTS = object(), object()
+"""Names for every member of an object and every element of a list, beside single ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Upper bounds for one value of each kind, and how they multiply with each level of depth."""
+
+    load: Load
+    growth: int = 1
+    """Visits of a part for each visit of its container; 1 where nothing multiplies."""
+    telling_growth: int = 1
+    """The same while violations are collected, which remembers nothing."""
+
+    def units(self, *, containers: int, values: int, size: int, depth: int) -> int:
+        """The units that checking a value of this size takes at most."""
+        once = containers * self.load.container + values * self.load.plain + size * self.load.byte // 64
+        return once if self.growth == 1 else min(ENDLESS, once * self.growth**depth)
+
+    def copies(self, *, values: int, depth: int) -> int:
+        """Upper bound of the values that all violations together copy: each copies its own instance."""
+        once = values * (self.load.telling_container * depth + self.load.telling_plain)
+        return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
+
+
+UNKNOWN = Work(load=Load(ENDLESS, ENDLESS, ENDLESS, ENDLESS, ENDLESS))
+"""A schema that is too large to be counted."""
+
+
+def work_of(tree: SchemaTree) -> Work:
+    """The work of checking a value against this schema."""
+    return _Counting(tree).work()
+
+
+class _Expansion:
+    """Work of checking one value: on the value, on each part, on named parts, and back into the cycle."""
+
+    __slots__ = ("back", "every", "here", "parts")
+
+    def __init__(self, here: Load = NOTHING, every: Load = NOTHING) -> None:
+        self.here = here
+        self.every = every
+        self.parts: dict[object, Load] = {}
+        self.back: dict[object, int] = {}
+
+    def add(self, other: "_Expansion") -> None:
+        """Take in what else is checked at the same value."""
+        self.here += other.here
+        self.every += other.every
+        for part, load in other.parts.items():
+            self.parts[part] = self.parts.get(part, NOTHING) + load
+        for part, times in other.back.items():
+            self.back[part] = self.back.get(part, 0) + times
+
+    def most(self) -> Load:
+        """The worst of it for one value: this one, or one part of it."""
+        part = NOTHING
+        for load in self.parts.values():
+            part = part | load
+        return self.here | (self.every + part)
+
+    def ways_back(self) -> int:
+        """Visits of one part by the cycle that this schema is in."""
+        named = [times for part, times in self.back.items() if isinstance(part, str)]
+        placed = [times for part, times in self.back.items() if isinstance(part, int)]
+        of_object = self.back.get(_MEMBERS, 0) + max(named, default=0)
+        return max(of_object, self.back.get(_ELEMENTS, 0) + max(placed, default=0))
+
+
+class _Counting:
+    """One pass over a tree: what a schema leads to is counted before the schema itself."""
+
+    def __init__(self, tree: SchemaTree) -> None:
+        self._tree = tree
+        self._nodes = tree.nodes
+        self._here: Sequence[int] = ()
+        self._groups: Sequence[int] = ()
+        self._is_endless = False
+        self._order_nodes()
+        self._marks = any(not _UNEVALUATED.isdisjoint(node.schema) for node in tree.nodes)
+        size = len(tree.nodes)
+        self._checked: list[_Expansion] = [_Expansion()] * size
+        self._marked: list[_Expansion] = [_Expansion()] * size
+        self._most: list[Load] = [NOTHING] * size
+        self._growth = 1
+
+    def _order_nodes(self) -> None:
+        """Number the groups of schemas that lead to each other, and within a group what applies to the same value."""
+        if not self._tree.has_references:  # a tree, in which what is inside stands behind
+            self._here = self._groups = range(len(self._nodes), 0, -1)
+            self._is_endless = False
+            return
+        here = [[*(edge.target for edge in node.edges if edge.reach is Reach.HERE), *node.refs] for node in self._nodes]
+        every = [
+            [*(edge.target for edge in node.edges if edge.reach is not Reach.NOTHING), *node.refs]
+            for node in self._nodes
+        ]
+        self._here, self._groups = components(here), components(every)
+        is_circular = len(set(self._here)) < len(here)
+        self._is_endless = is_circular or any(number in ahead for number, ahead in enumerate(here))
+
+    def work(self) -> Work:
+        if self._is_endless:  # it applies to itself at the same value
+            return UNKNOWN
+        order = sorted(range(len(self._nodes)), key=lambda number: (self._groups[number], self._here[number]))
+        start = 0
+        while start < len(order):
+            end = start
+            while end < len(order) and self._groups[order[end]] == self._groups[order[start]]:
+                self._count(order[end])
+                end += 1
+            self._settle(order[start:end])
+            start = end
+        is_remembered = not self._marks and not multiplies(self._tree)
+        return Work(
+            load=self._most[0].capped(ENDLESS),
+            growth=1 if is_remembered else self._growth,
+            telling_growth=self._growth,
+        )
+
+    def _count(self, number: int) -> None:
+        node = self._nodes[number]
+        checked = _Expansion(load_of(node.schema), loads_of_parts(node.schema))
+        marked = _Expansion()
+        own = _Expansion()
+        for target in node.refs:
+            checked.add(self._checked[target])
+            marked.add(self._marked[target])
+        for edge in node.edges:
+            if edge.reach is Reach.HERE:
+                checked.add(self._checked[edge.target])
+                if self._marks:
+                    marked.add(self._checked[edge.target])
+                    marked.add(self._marked[edge.target])
+            elif edge.reach is not Reach.NOTHING:
+                keyword = _keyword(node, self._nodes[edge.target])
+                self._step(number, edge, keyword, checked)
+                if keyword in _UNEVALUATED or keyword == "contains":
+                    self._step(number, edge, keyword, own)
+        if not _UNEVALUATED.isdisjoint(node.schema):
+            checked.add(marked)
+        if self._marks:
+            marked.add(own)
+            marked.every += Load(1, 1, 0, 0, 0)
+        self._checked[number], self._marked[number] = checked, marked
+
+    def _step(self, number: int, edge: Edge, keyword: str, into: _Expansion) -> None:
+        """Count what a schema for parts leads to; of its own cycle only how often it is entered again."""
+        part: object = edge.part
+        if edge.reach is Reach.PARTS:
+            part = _ELEMENTS if keyword in _OF_LISTS else _MEMBERS
+        if self._groups[edge.target] == self._groups[number]:
+            into.back[part] = into.back.get(part, 0) + 1
+            return
+        load = self._most[edge.target]
+        if keyword == "propertyNames":  # it applies to the name of any part, whatever the part is
+            load = Load(load.plain, load.plain, load.byte, load.telling_plain, load.telling_plain)
+        if edge.reach is Reach.PARTS:
+            into.every += load
+        else:
+            into.parts[part] = into.parts.get(part, NOTHING) + load
+
+    def _settle(self, group: Sequence[int]) -> None:
+        """Close a group of schemas that lead to each other: a part may meet the dearest of them."""
+        dearest = _dearest(self._checked[number].here for number in group)
+        most = NOTHING
+        for number in group:
+            checked = self._checked[number]
+            ways = checked.ways_back()
+            self._growth = max(self._growth, ways)
+            for expansion in (checked, self._marked[number]):
+                if expansion.back:
+                    expansion.every += dearest
+                    expansion.back = {}
+            most = most | checked.most()
+        for number in group:
+            self._most[number] = most
+
+
+def _dearest(loads: Iterable[Load]) -> Load:
+    dearest = NOTHING
+    for load in loads:
+        dearest = dearest | load
+    return dearest
+
+
+def _keyword(node: Node, inner: Node) -> str:
+    """The keyword under which a schema stands in another."""
+    return str(inner.place[len(node.place)])

@@ -1,0 +1,162 @@
+"""The published JSON Schemas of definitions and of what primitives answer with, as far as JSON Schema can say it."""
+
+from collections.abc import Mapping
+
+from gateway.definitions.contract.contents import LARGEST_SIZE, MOST_BLOCKS
+from gateway.definitions.contract.metadata import LONGEST_DESCRIPTION, LONGEST_TITLE, ROLES, THEMES
+from gateway.definitions.contract.prompts import MOST_ARGUMENTS
+from gateway.definitions.contract.tools import HINTS, NAME
+from gateway.definitions.uri.uris import FORM, LONGEST
+
+Schema = dict[str, object]
+
+
+def text(longest: int, **more: object) -> Schema:
+    """A text that is not empty."""
+    return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": r"\S", **more}
+
+
+def closed(required: tuple[str, ...] = (), /, **properties: object) -> Schema:
+    """An object with these properties and no others; a name that Python cannot write ends in `_`."""
+    named = {name.rstrip("_") if name != "_meta" else name: schema for name, schema in properties.items()}
+    found: Schema = {"type": "object", "properties": named, "additionalProperties": False}
+    return {**found, "required": list(required)} if required else found
+
+
+def ref(name: str) -> Schema:
+    """A reference to one of the shared definitions."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+_MIME: Schema = {"type": "string", "minLength": 3, "maxLength": 300, "pattern": "^[A-Za-z0-9!#$&^_.+-]+/"}
+_URI: Schema = {"type": "string", "maxLength": LONGEST, "pattern": FORM}
+_BASE64: Schema = {"type": "string", "contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]*={0,2}$"}
+_NAME: Schema = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+_SIZE: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_SIZE}
+_ADORNED: Mapping[str, object] = {
+    "title": text(LONGEST_TITLE),
+    "description": text(LONGEST_DESCRIPTION),
+    "icons": ref("icons"),
+    "_meta": ref("meta"),
+}
+_HINTED = closed(title=text(LONGEST_TITLE), **{hint: {"type": "boolean"} for hint in HINTS})
+
+SHARED: Mapping[str, Schema] = {
+    "icons": {
+        "type": "array",
+        "maxItems": 16,
+        "items": closed(
+            ("src",),
+            src={"type": "string", "pattern": "^(https://[^@/]+|data:image/(png|jpeg|gif|webp);base64,)"},
+            mimeType=_MIME,
+            sizes={"type": "array", "maxItems": 16, "items": {"pattern": "^(any|[1-9][0-9]*x[1-9][0-9]*)$"}},
+            theme={"enum": list(THEMES)},
+        ),
+    },
+    "meta": {
+        "type": "object",
+        "propertyNames": {"pattern": "^([A-Za-z][A-Za-z0-9.-]*/)?([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$"},
+    },
+    "annotations": closed(
+        audience={"type": "array", "maxItems": len(ROLES), "items": {"enum": list(ROLES)}},
+        priority={"type": "number", "minimum": 0, "maximum": 1},
+        lastModified={"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"},
+    ),
+    "contents": {
+        **closed(uri=_URI, mimeType=_MIME, text={"type": "string"}, blob=_BASE64, _meta=ref("meta")),
+        "oneOf": [{"required": ["text"]}, {"required": ["blob"]}],
+    },
+    "embedded": {
+        **closed(("uri",), uri=_URI, mimeType=_MIME, text={"type": "string"}, blob=_BASE64, _meta=ref("meta")),
+        "not": {"required": ["text", "blob"]},
+    },
+    "block": {
+        "oneOf": [
+            closed(
+                ("type", "text"),
+                type={"const": "text"},
+                text={"type": "string"},
+                annotations=ref("annotations"),
+                _meta=ref("meta"),
+            ),
+            *(
+                closed(
+                    ("type", "data", "mimeType"),
+                    type={"const": kind},
+                    data=_BASE64,
+                    mimeType={**_MIME, "pattern": f"^{kind}/"},
+                    annotations=ref("annotations"),
+                    _meta=ref("meta"),
+                )
+                for kind in ("image", "audio")
+            ),
+            closed(
+                ("type", "uri", "name"),
+                type={"const": "resource_link"},
+                uri=_URI,
+                name=text(LONGEST_TITLE),
+                mimeType=_MIME,
+                size=_SIZE,
+                annotations=ref("annotations"),
+                **_ADORNED,
+            ),
+            closed(
+                ("type", "resource"),
+                type={"const": "resource"},
+                resource=ref("embedded"),
+                annotations=ref("annotations"),
+                _meta=ref("meta"),
+            ),
+        ]
+    },
+    "message": closed(("role", "content"), role={"enum": list(ROLES)}, content=ref("block")),
+    "content": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("block")},
+    "messages": {"type": "array", "maxItems": MOST_BLOCKS, "items": ref("message")},
+}
+"""What the schemas refer to under `$defs`."""
+
+TOOL = closed(
+    ("name", "description", "inputSchema"),
+    name=_NAME,
+    inputSchema={
+        "type": "object",
+        "required": ["type", "properties"],
+        "properties": {"type": {"const": "object"}, "properties": {"type": "object"}},
+    },
+    outputSchema={"type": "object"},
+    annotations=_HINTED,
+    **_ADORNED,
+)
+RESOURCE = closed(
+    ("uri", "name"),
+    uri=_URI,
+    name=text(LONGEST_TITLE),
+    mimeType=_MIME,
+    size=_SIZE,
+    annotations=ref("annotations"),
+    **_ADORNED,
+)
+RESOURCE_TEMPLATE = closed(
+    ("uriTemplate", "name"),
+    uriTemplate={"type": "string", "maxLength": LONGEST, "pattern": r"^[A-Za-z][A-Za-z0-9+.-]*:.*\{[^{}]+\}"},
+    name=text(LONGEST_TITLE),
+    mimeType=_MIME,
+    annotations=ref("annotations"),
+    **_ADORNED,
+)
+PROMPT = closed(
+    ("name",),
+    name=_NAME,
+    arguments={
+        "type": "array",
+        "maxItems": MOST_ARGUMENTS,
+        "items": closed(
+            ("name",),
+            name=text(64),
+            title=text(LONGEST_TITLE),
+            description=text(LONGEST_DESCRIPTION),
+            required={"type": "boolean"},
+        ),
+    },
+    **_ADORNED,
+)

@@ -1,0 +1,54 @@
+"""Which JSON Schemas are published for definitions and handlers, each whole in itself.
+
+A schema says what JSON Schema can say; what is left to the validators (templates, URI templates, schemas inside tools,
+what a family may have, budgets) only ever refuses more.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping
+
+from gateway.definitions.json_access import as_list, as_object
+from gateway.definitions.json_schema.dialects import DEFAULT
+from gateway.definitions.published.definitions import PROMPT, RESOURCE, RESOURCE_TEMPLATE, SHARED, TOOL, Schema
+from gateway.definitions.published.handlers import HANDLERS, STEP_PARTS
+
+_SCHEMAS: Mapping[str, Schema] = {
+    "tool": TOOL,
+    "resource": RESOURCE,
+    "resource_template": RESOURCE_TEMPLATE,
+    "prompt": PROMPT,
+    **{kind.value: schema for kind, schema in HANDLERS.items()},
+}
+_PARTS: Mapping[str, Schema] = {**SHARED, **STEP_PARTS}
+
+NAMES = tuple(_SCHEMAS)
+"""What schemas there are: definitions by family, handlers by kind."""
+
+
+def schema_of(name: str) -> dict[str, object] | None:
+    """The published schema of this name, with everything it refers to; None when there is none."""
+    schema = _SCHEMAS.get(name)
+    if schema is None:
+        return None
+    needed: dict[str, Schema] = {}
+    left = list(_names_in(schema))
+    while left:
+        part = left.pop()
+        if part not in needed:
+            needed[part] = _PARTS[part]
+            left.extend(_names_in(_PARTS[part]))
+    whole: dict[str, object] = {"$schema": DEFAULT.uri, "title": name, **schema}
+    if needed:
+        whole["$defs"] = {part: needed[part] for part in sorted(needed)}
+    return copy.deepcopy(whole)
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """The shared parts that a schema refers to."""
+    for name, member in (as_object(value) or {}).items():
+        if name == "$ref" and isinstance(member, str):
+            yield member.rpartition("/")[2]
+        else:
+            yield from _names_in(member)
+    for element in as_list(value) or ():
+        yield from _names_in(element)

@@ -1,0 +1,1 @@
+"""Texts and JSON trees with placeholders."""

@@ -1,0 +1,256 @@
+"""What stands between the braces: literals, paths, ranges, filters and conditions, as a tree."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gateway.definitions.templates.liquid.filters import FILTERS
+from gateway.definitions.templates.liquid.tokens import Word, refuse, split_expression
+from gateway.definitions.templates.liquid.values import Nothing
+from gateway.errors import TemplateInvalid
+
+_DEEPEST = 16
+_LONGEST_NUMBER = 24
+_COMPARING = frozenset(("==", "!=", "<>", "<", ">", "<=", ">=", "contains"))
+_JOINING = frozenset(("and", "or"))
+
+
+_CONSTANTS: dict[str, object] = {
+    "true": True,
+    "false": False,
+    "nil": None,
+    "null": None,
+    "empty": Nothing.EMPTY,
+    "blank": Nothing.BLANK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value written down."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A variable and the steps into it."""
+
+    root: str
+    parts: tuple["Expression", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`(start..stop)`, both included; only loops use it."""
+
+    start: "Expression"
+    stop: "Expression"
+
+
+Expression: TypeAlias = Literal | Path
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCall:
+    """A filter and its arguments."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """A value and the filters that it goes through."""
+
+    operand: Expression
+    filters: tuple[FilterCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two values compared, or one value asked whether it counts as true."""
+
+    left: Expression
+    sign: str | None = None
+    right: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """Comparisons joined by `and` and `or`, which Liquid reads from the right."""
+
+    comparisons: tuple[Comparison, ...]
+    joins: tuple[str, ...] = ()
+
+
+class ExpressionReader:
+    """Reads the words of one expression from left to right."""
+
+    def __init__(self, text: str, line: int) -> None:
+        self._words = split_expression(text, line)
+        self._line = line
+        self._next = 0
+        self._depth = 0
+
+    def filtered(self) -> Filtered:
+        """A value with its filters.
+
+        Raises:
+            TemplateInvalid: there is something else, or a filter that does not exist.
+        """
+        operand = self.value()
+        filters: list[FilterCall] = []
+        while self.takes("|"):
+            filters.append(self._filter())
+        return Filtered(operand, tuple(filters))
+
+    def test(self) -> Test:
+        """A condition.
+
+        Raises:
+            TemplateInvalid: there is something else.
+        """
+        comparisons = [self._comparison()]
+        joins: list[str] = []
+        while (word := self._peek()) is not None and word.text in _JOINING:
+            self._next += 1
+            joins.append(word.text)
+            comparisons.append(self._comparison())
+        return Test(tuple(comparisons), tuple(joins))
+
+    def value(self) -> Expression:
+        """A literal or a path.
+
+        Raises:
+            TemplateInvalid: there is something else.
+        """
+        word = self.take("a value")
+        if word.kind == "text":
+            return Literal(word.text[1:-1])
+        if word.kind == "number":
+            return Literal(self._number(word.text))
+        if word.kind == "name":
+            return Literal(_CONSTANTS[word.text]) if word.text in _CONSTANTS else self._path(word.text)
+        raise self.wrong(f"'{word.text}' is not a value")
+
+    def looped(self) -> Expression | Range:
+        """What a loop goes over: a value, or a range of whole numbers.
+
+        Raises:
+            TemplateInvalid: there is something else.
+        """
+        if not self.takes("("):
+            return self.value()
+        start = self.value()
+        self.expect("..")
+        stop = self.value()
+        self.expect(")")
+        return Range(start, stop)
+
+    def name(self) -> str:
+        """A name.
+
+        Raises:
+            TemplateInvalid: there is something else.
+        """
+        word = self.take("a name")
+        if word.kind != "name":
+            raise self.wrong(f"'{word.text}' is not a name")
+        return word.text
+
+    def take(self, wanted: str) -> Word:
+        """The next word, whatever it is.
+
+        Raises:
+            TemplateInvalid: there is none.
+        """
+        word = self._peek()
+        if word is None:
+            raise self.wrong(f"{wanted} is missing")
+        self._next += 1
+        return word
+
+    def takes(self, text: str) -> bool:
+        """Whether the next word is this one; it is taken if so."""
+        word = self._peek()
+        if word is None or word.text != text or word.kind == "text":
+            return False
+        self._next += 1
+        return True
+
+    def expect(self, text: str) -> None:
+        """Take this word.
+
+        Raises:
+            TemplateInvalid: the next one is another.
+        """
+        if not self.takes(text):
+            raise self.wrong(f"'{text}' is missing")
+
+    def end(self) -> None:
+        """Hold that there is nothing more.
+
+        Raises:
+            TemplateInvalid: there is.
+        """
+        word = self._peek()
+        if word is not None:
+            raise self.wrong(f"'{word.text}' is not understood here")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every word was taken."""
+        return self._peek() is None
+
+    def wrong(self, reason: str) -> TemplateInvalid:
+        """The error for something wrong in this expression."""
+        return refuse(reason, self._line)
+
+    def _peek(self) -> Word | None:
+        return self._words[self._next] if self._next < len(self._words) else None
+
+    def _filter(self) -> FilterCall:
+        name = self.name()
+        known = FILTERS.get(name)
+        if known is None:
+            raise self.wrong(f"there is no filter '{name}'")
+        arguments: list[Expression] = []
+        if self.takes(":"):
+            arguments.append(self.value())
+            while self.takes(","):
+                arguments.append(self.value())
+        if not known.least <= len(arguments) <= known.most:
+            raise self.wrong(f"the filter '{name}' takes {known.takes}")
+        return FilterCall(name, tuple(arguments))
+
+    def _comparison(self) -> Comparison:
+        left = self.value()
+        word = self._peek()
+        if word is None or word.kind == "text" or word.text not in _COMPARING:
+            return Comparison(left)
+        self._next += 1
+        return Comparison(left, word.text, self.value())
+
+    def _number(self, text: str) -> int | float:
+        if len(text) > _LONGEST_NUMBER:
+            raise self.wrong("a number has too many digits")
+        return float(text) if "." in text else int(text)
+
+    def _path(self, root: str) -> Path:
+        parts: list[Expression] = []
+        while True:
+            if self.takes("."):
+                parts.append(Literal(self.name()))
+            elif self.takes("["):
+                parts.append(self._index())
+            else:
+                return Path(root, tuple(parts))
+
+    def _index(self) -> Expression:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.wrong(f"brackets are nested more than {_DEEPEST} deep")
+        index = self.value()
+        self.expect("]")
+        self._depth -= 1
+        return index

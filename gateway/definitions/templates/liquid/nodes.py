@@ -1,0 +1,93 @@
+"""A template that was read: text, outputs and blocks, as a tree."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gateway.definitions.templates.liquid.expressions import Expression, Filtered, Range, Test
+
+
+@dataclass(frozen=True, slots=True)
+class TextNode:
+    """Text that is written as it stands."""
+
+    text: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNode:
+    """`{{ … }}`."""
+
+    value: Filtered
+
+
+@dataclass(frozen=True, slots=True)
+class AssignNode:
+    """`{% assign name = … %}`."""
+
+    name: str
+    value: Filtered
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureNode:
+    """`{% capture name %}…{% endcapture %}`."""
+
+    name: str
+    body: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A block and when it is rendered: when the test comes out as wanted, always when there is none."""
+
+    test: Test | None
+    wanted: bool
+    body: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class IfNode:
+    """`{% if %}` and `{% unless %}`: the first branch that holds is rendered."""
+
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """The values of one `{% when %}`; an `{% else %}` has none."""
+
+    values: tuple[Expression, ...] | None
+    body: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseNode:
+    """`{% case %}`: the first `when` with an equal value is rendered."""
+
+    subject: Expression
+    branches: tuple[When, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForNode:
+    """`{% for name in … %}`."""
+
+    name: str
+    over: Expression | Range
+    limit: Expression | None
+    offset: Expression | None
+    is_reversed: bool
+    body: "Block"
+    otherwise: "Block"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveNode:
+    """`{% break %}` or `{% continue %}`."""
+
+    ends_loop: bool
+
+
+Node: TypeAlias = TextNode | OutputNode | AssignNode | CaptureNode | IfNode | CaseNode | ForNode | LeaveNode
+Block: TypeAlias = tuple[Node, ...]

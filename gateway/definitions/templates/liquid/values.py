@@ -1,0 +1,182 @@
+"""What values are to a template: how they are written, compared and looked into. Only JSON values exist here.
+
+Attributes of Python objects cannot be reached: a step into a value is a look into a dictionary or a list, or one of
+the three words `size`, `first` and `last`.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import cast
+
+import msgspec
+
+from gateway.definitions.json_access import as_list
+from gateway.definitions.templates.liquid.budget import Budget
+from gateway.errors import TemplateFailed
+
+_NODES_PER_STEP = 4
+_CONTAINERS = (dict, list, tuple)
+
+
+class Nothing(Enum):
+    """What `empty` and `blank` stand for: only to be compared with."""
+
+    EMPTY = "empty"
+    BLANK = "blank"
+
+
+def write_out(value: object, budget: Budget) -> str:
+    """The value as text: nothing for null, JSON for objects and arrays."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, Nothing):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return to_json(value, budget)
+
+
+def to_json(value: object, budget: Budget) -> str:
+    """The value as compact JSON."""
+    if isinstance(value, Nothing):
+        value = ""
+    budget.check_text(measure(value, budget, budget.limits.text))
+    try:
+        written = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        raise TemplateFailed("a value cannot be written as JSON") from None
+    budget.check_text(len(written))
+    return written
+
+
+def measure(value: object, budget: Budget, most: int) -> int:
+    """About how many characters a value has as JSON; counting stops soon after `most`.
+
+    A value may hold one long text ten thousand times, so this is asked before anything is written.
+    """
+    size = seen = 0
+    left: list[object] = [value]
+    while left and size <= most:
+        item = left.pop()
+        seen += 1
+        if isinstance(item, str):
+            size += len(item) + 2
+        elif isinstance(item, dict):
+            members = cast("Mapping[object, object]", item)
+            size += 2 + sum(len(name) + 4 if isinstance(name, str) else 4 for name in members)
+            left.extend(members.values())
+        elif isinstance(item, list | tuple):
+            elements = cast("Sequence[object]", item)
+            size += 2 + len(elements)
+            left.extend(elements)
+        else:
+            size += 4
+        if not seen % _NODES_PER_STEP:
+            budget.spend()
+    budget.spend()
+    return size
+
+
+def is_true(value: object) -> bool:
+    """Whether the value counts as true: everything but null and false does."""
+    return value is not None and value is not False
+
+
+def look_into(value: object, key: object) -> object:
+    """What lies under a key or at an index; null where there is nothing."""
+    if isinstance(value, dict):
+        mapping = cast("Mapping[object, object]", value)
+        if isinstance(key, str) and key in mapping:
+            return mapping[key]
+        return len(mapping) if key == "size" else None
+    items = as_list(value)
+    if items is not None:
+        return _element(items, key)
+    return len(value) if isinstance(value, str) and key == "size" else None
+
+
+def count(value: object) -> int | None:
+    """How many characters, elements or members a value has; None for one without a size."""
+    if isinstance(value, dict):
+        return len(cast("Mapping[object, object]", value))
+    items = as_list(value)
+    if items is not None:
+        return len(items)
+    return len(value) if isinstance(value, str) else None
+
+
+def are_equal(left: object, right: object, budget: Budget) -> bool:
+    """Whether two values are the same.
+
+    Raises:
+        TemplateFailed: two arrays or objects are compared, which could take any time.
+    """
+    if isinstance(right, Nothing):
+        return _is_nothing(left, right)
+    if isinstance(left, Nothing):
+        return _is_nothing(right, left)
+    if isinstance(left, _CONTAINERS) and isinstance(right, _CONTAINERS):
+        raise TemplateFailed("arrays and objects can be compared with 'empty' only")
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, str) and isinstance(right, str):
+        budget.spend_on(min(len(left), len(right)))
+    return left == right
+
+
+def is_less(left: object, right: object, budget: Budget) -> bool:
+    """Whether one number, or text, comes before the other; null comes before nothing.
+
+    Raises:
+        TemplateFailed: they have no order.
+    """
+    if left is None or right is None:
+        return False
+    if isinstance(left, str) and isinstance(right, str):
+        budget.spend_on(min(len(left), len(right)))
+        return left < right
+    if (
+        isinstance(left, int | float)
+        and isinstance(right, int | float)
+        and not isinstance(left, bool)
+        and not isinstance(right, bool)
+    ):
+        return left < right
+    raise TemplateFailed("only two numbers or two texts have an order")
+
+
+def holds(container: object, wanted: object, budget: Budget) -> bool:
+    """Whether a text has this part, an array this element, or an object this key."""
+    if isinstance(container, str):
+        part = write_out(wanted, budget)
+        budget.spend_on(len(container))
+        return part in container
+    if isinstance(container, dict):
+        return isinstance(wanted, str) and wanted in container
+    items = as_list(container)
+    return items is not None and any(_same_scalar(item, wanted, budget) for item in items)
+
+
+def _same_scalar(item: object, wanted: object, budget: Budget) -> bool:
+    budget.spend()
+    return not isinstance(item, _CONTAINERS) and are_equal(item, wanted, budget)
+
+
+def _element(elements: Sequence[object], key: object) -> object:
+    if key == "size":
+        return len(elements)
+    index = {"first": 0, "last": -1}.get(key) if isinstance(key, str) else key
+    if not isinstance(index, int) or isinstance(index, bool):
+        return None
+    return elements[index] if -len(elements) <= index < len(elements) else None
+
+
+def _is_nothing(value: object, kind: Nothing) -> bool:
+    if isinstance(value, str) and kind is Nothing.BLANK:
+        return not value.strip()
+    size = count(value)
+    if size is not None:
+        return size == 0
+    return kind is Nothing.BLANK and (value is None or value is False)

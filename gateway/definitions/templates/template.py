@@ -1,0 +1,192 @@
+"""Texts and JSON trees with places to fill: Liquid with limits on everything it can use.
+
+Only plain JSON values are in scope, so a template can reach neither Python nor a secret. `budget` says how work is
+counted; `Template.render` never takes longer than its steps, whatever the template and the variables are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from gateway.definitions.json_access import as_list, as_object, point
+from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.expressions import Test
+from gateway.definitions.templates.liquid.nodes import Block, OutputNode, TextNode
+from gateway.definitions.templates.liquid.parser import parse_template, parse_test
+from gateway.definitions.templates.liquid.rendering import Escape, Rendering
+from gateway.definitions.templates.liquid.values import measure
+from gateway.errors import Fault, TemplateInvalid
+
+_TEXT_LIMITS = Limits()
+_TREE_LIMITS = Limits(output=1024 * 1024)
+_DEEPEST = 32
+_MOST_NODES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with places to fill."""
+
+    source: str
+    block: Block = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Template":
+        """Read a template.
+
+        Raises:
+            TemplateInvalid: it is not well-formed, or uses a tag or filter that there is not; the fault has the line.
+        """
+        return cls(text, parse_template(text))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it says the same thing always."""
+        return all(isinstance(node, TextNode) for node in self.block)
+
+    def render(self, variables: Mapping[str, object], *, escape: Escape | None = None) -> str:
+        """The text with its places filled; `escape` is applied to what is filled in, never to the text around it.
+
+        Raises:
+            TemplateFailed: it came to a limit, or met a value that it cannot use.
+        """
+        return Rendering(variables, Budget(_TEXT_LIMITS), escape).text(self.block)
+
+    def value(self, variables: Mapping[str, object]) -> object:
+        """What the template yields: the typed value if it is exactly one `{{ … }}`, else its text.
+
+        Raises:
+            TemplateFailed: it came to a limit, or met a value that it cannot use.
+        """
+        return self.fill(variables, Budget(_TREE_LIMITS))
+
+    def fill(self, variables: Mapping[str, object], budget: Budget) -> object:
+        """What `value` yields, paid for from a budget that others share."""
+        rendering = Rendering(variables, budget)
+        if len(self.block) != 1 or not isinstance(self.block[0], OutputNode):
+            return rendering.text(self.block)
+        value = rendering.value(self.block[0].value)
+        budget.write(measure(value, budget, budget.limits.output))
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A Liquid condition that stands alone, such as `answer.action == "accept"`."""
+
+    source: str
+    test: Test = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Read a condition.
+
+        Raises:
+            TemplateInvalid: it is none.
+        """
+        return cls(text, parse_test(text))
+
+    def holds(self, variables: Mapping[str, object]) -> bool:
+        """Whether it is true of these variables.
+
+        Raises:
+            TemplateFailed: it compares what cannot be compared.
+        """
+        return Rendering(variables, Budget(_TEXT_LIMITS)).holds(self.test)
+
+
+_Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | float | bool | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A JSON value whose texts are templates; filling them never changes its structure.
+
+    A text that is exactly one `{{ … }}` becomes the value itself, with its type.
+    """
+
+    source: object
+    node: _Node = field(compare=False, repr=False)
+    is_constant: bool = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, value: object) -> "Tree":
+        """Read every text of a JSON value.
+
+        Raises:
+            TemplateInvalid: a text is not well-formed, or the value is too deep, too large or no JSON; the fault
+                points at it.
+        """
+        reader = _TreeReader()
+        return cls(value, reader.read(value, (), _DEEPEST), reader.is_constant)
+
+    def render(self, variables: Mapping[str, object]) -> object:
+        """The value with its texts filled; a constant tree is returned as it is, so treat it as read-only.
+
+        Raises:
+            TemplateFailed: it came to a limit, or met a value that it cannot use.
+        """
+        return self.source if self.is_constant else _fill(self.node, variables, Budget(_TREE_LIMITS))
+
+
+def is_open(text: str) -> bool:
+    """True if the text may contain placeholders."""
+    return "{{" in text or "{%" in text
+
+
+def render_tree(tree: object, variables: Mapping[str, object]) -> object:
+    """A JSON value with its texts filled: `Tree.parse` and `render` in one.
+
+    Raises:
+        TemplateInvalid: a text of it is not well-formed.
+        TemplateFailed: it came to a limit, or met a value that it cannot use.
+    """
+    return Tree.parse(tree).render(variables)
+
+
+class _TreeReader:
+    """One pass over a value, counting its nodes."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+        self.is_constant = True
+
+    def read(self, value: object, path: tuple[str | int, ...], depth: int) -> _Node:
+        self._nodes += 1
+        if not depth or self._nodes > _MOST_NODES:
+            raise _refuse(path, f"a tree has at most {_DEEPEST} levels and {_MOST_NODES} values")
+        if isinstance(value, str):
+            return self._text(value, path)
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        mapping = as_object(value)
+        if mapping is not None:
+            return {name: self.read(member, (*path, name), depth - 1) for name, member in mapping.items()}
+        elements = as_list(value)
+        if elements is None:
+            raise _refuse(path, "it is not a JSON value")
+        return [self.read(element, (*path, index), depth - 1) for index, element in enumerate(elements)]
+
+    def _text(self, text: str, path: tuple[str | int, ...]) -> _Node:
+        if not is_open(text):
+            return text
+        self.is_constant = False
+        try:
+            return Template.parse(text)
+        except TemplateInvalid as wrong:
+            raise _refuse(path, wrong.faults[0].reason, wrong.faults[0].line) from None
+
+
+def _fill(node: _Node, variables: Mapping[str, object], budget: Budget) -> object:
+    budget.spend()
+    if isinstance(node, Template):
+        return node.fill(variables, budget)
+    if isinstance(node, dict):
+        return {name: _fill(member, variables, budget) for name, member in node.items()}
+    if isinstance(node, list):
+        return [_fill(element, variables, budget) for element in node]
+    return node
+
+
+def _refuse(path: tuple[str | int, ...], reason: str, line: int | None = None) -> TemplateInvalid:
+    return TemplateInvalid(reason, faults=[Fault(pointer=point(*path), reason=reason, line=line)])

@@ -1,0 +1,1 @@
+"""URIs and URI templates (RFC 6570): grammar, expansion, matching."""

@@ -1,0 +1,216 @@
+"""From a document to its tools: every operation compiled by itself, none able to cost another one its place."""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.domain.sources import Compilation, CompiledOperation, OperationReport
+from gateway.errors import BadInput, Fault
+from gateway.openapi.document.document import Document, read_document
+from gateway.openapi.document.json_access import Object, Unusable, list_at, object_at, quote_text
+from gateway.openapi.document.references import ExternalReference, References
+from gateway.openapi.document.swagger2 import convert
+from gateway.openapi.operation.bodies import Bodies, Body
+from gateway.openapi.operation.input_schema import compose_input
+from gateway.openapi.operation.names import ToolName, grants, name_tools
+from gateway.openapi.operation.operations import Operation, list_operations
+from gateway.openapi.operation.outputs import Outputs
+from gateway.openapi.operation.parameters import Parameters
+from gateway.openapi.operation.paths import Template, read_template
+from gateway.openapi.operation.plans import Parts, fit_parameters, plan_request, successes
+from gateway.openapi.operation.security import Schemes
+from gateway.openapi.operation.selection import Choice
+from gateway.openapi.operation.servers import Server, find_server, parse_server
+from gateway.openapi.operation.tool_definition import define_tool, list_tags, safety_of
+from gateway.openapi.options import ImportOptions
+from gateway.openapi.query.outline import Outlined, encode_outline, outline_document
+from gateway.openapi.query.tools import DEFINITIONS
+from gateway.openapi.report import report_import, report_operation
+from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.discriminators import Subtypes
+from gateway.openapi.schema.patterns import Patterns
+from gateway.openapi.schema.translation import Dialect
+from gateway.openapi.warnings import Remarks
+
+LARGEST_LIST = 64 * 1024**2
+"""How many bytes the tools of one document may have together."""
+
+
+def compile_document(raw: bytes | Mapping[str, object], options: ImportOptions) -> Compilation:
+    """The tools of a document, and the report of what became of each operation.
+
+    Raises:
+        InvalidDocument: it cannot be read as OpenAPI; faults say where.
+        DocumentTooLarge: it is beyond the limits.
+        BadInput: the base URL is not one requests can go to.
+    """
+    base = _override(options.base_url)
+    document = read_document(raw, url=options.document_url)
+    return _Compiler(document, options, base).run()
+
+
+def _override(url: str | None) -> Server | None:
+    if url is None:
+        return None
+    try:
+        return parse_server(url)
+    except Unusable as unusable:
+        faults = [Fault(pointer="/base_url", reason=unusable.reason)]
+        raise BadInput(f"The base URL cannot be used: {unusable.reason}.", faults=faults) from unusable
+
+
+class _Compiler:
+    """One pass over one document."""
+
+    def __init__(self, document: Document, options: ImportOptions, base: Server | None) -> None:
+        references = References(document.root)
+        is_swagger = document.dialect == (2, 0)
+        self._document = document
+        self._options = options
+        self._base = base
+        self._root = convert(document.root, references) if is_swagger else document.root
+        self._references = references
+        self._remarks = Remarks()
+        dialect = Dialect(
+            references=references,
+            remarks=self._remarks,
+            patterns=Patterns(),
+            subtypes=Subtypes(document.root, references),
+            has_siblings=document.dialect >= (3, 1),
+        )
+        components = Components(dialect)
+        self._components = components
+        self._outputs = Outputs(references, dialect) if options.output_schemas else None
+        self._parameters = Parameters(references, components, dialect=document.dialect)
+        self._bodies = Bodies(references, components, dialect=document.dialect)
+        self._schemes = Schemes(self._root, references, document.identifiers if document.dialect >= (3, 2) else None)
+
+    def run(self) -> Compilation:
+        """Compile every operation."""
+        operations = list_operations(self._root, self._references, self._remarks, dialect=self._document.dialect)
+        names = self._name(operations)
+        choice = Choice(self._options.include, self._options.exclude)
+        chosen: list[Operation] = []
+        compiled: list[CompiledOperation] = []
+        reports: list[OperationReport] = []
+        room = LARGEST_LIST
+        for operation in operations:
+            refusal = choice.refuse(operation)
+            if refusal is not None:
+                reports.append(report_operation(operation, tool=None, reasons=[refusal]))
+                continue
+            chosen.append(operation)
+            try:
+                if room <= 0:
+                    raise Unusable(f"the tools before it have {LARGEST_LIST // 1024**2} MiB together; no more are made")
+                made, losses = self._compile(operation, names[operation.identity])
+            except Unusable as unusable:
+                reports.append(report_operation(operation, tool=None, reasons=[unusable.reason]))
+            else:
+                room -= len(made.definition)
+                compiled.append(made)
+                reports.append(report_operation(operation, tool=made.tool, reasons=losses))
+        return Compilation(
+            title=self._document.title,
+            version=self._document.version,
+            operations=tuple(compiled),
+            report=report_import(reports, self._listed(compiled), (*choice.remarks(), *self._remarks.texts())),
+            scheme_names=self._schemes.names,
+            outline=self._outline(chosen, compiled, is_part=choice.leaves_out) if self._options.outline else b"",
+        )
+
+    def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
+        """The names of all operations, also of those that are not chosen: so a choice changes no other tool's name."""
+        known = self._options.known_names
+        wishes = {item.identity: item.wishes.name for item in operations if item.wishes.name is not None}
+        for identity in wishes.keys() & known.keys():
+            if not grants(known[identity], wishes[identity], identity, prefix=self._options.prefix):
+                wish = quote_text(wishes[identity])
+                self._remarks.add(identity, f"its tool keeps the name {known[identity]}; the document asks for {wish}")
+        return name_tools(operations, prefix=self._options.prefix, known=known, wishes=wishes)
+
+    def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
+        """The definitions that clients are shown."""
+        tools = {made.tool: made.definition for made in compiled} if self._options.is_listed else {}
+        return {**tools, **(DEFINITIONS if self._options.outline else {})}
+
+    def _outline(
+        self, operations: Sequence[Operation], compiled: Sequence[CompiledOperation], *, is_part: bool
+    ) -> bytes:
+        """What the query tools know of the document, as it is stored."""
+        outline = outline_document(
+            Outlined(
+                document=self._document,
+                root=self._root,
+                references=self._references,
+                operations=operations,
+                is_part=is_part,
+                callable_identities={made.identity for made in compiled},
+                base_url=self._options.base_url,
+                document_url=self._options.document_url,
+            )
+        )
+        return encode_outline(outline)
+
+    def _compile(self, operation: Operation, name: ToolName) -> tuple[CompiledOperation, list[str]]:
+        if operation.refusal is not None:
+            raise Unusable(operation.refusal)
+        template = read_template(operation.path)
+        parts, losses = self._read(operation, template)
+        plan, arguments = plan_request(operation, template, parts)
+        schema = compose_input(arguments, self._components)
+        if name.reason is not None:
+            self._remarks.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
+        made = CompiledOperation(
+            identity=operation.identity,
+            method=operation.method,
+            path=operation.path,
+            operation_id=operation.operation_id,
+            tool=name.text,
+            definition=define_tool(name.text, operation, schema, output=self._output(operation, parts)),
+            plan=plan,
+            safety=safety_of(operation),
+            tags=list_tags(operation),
+        )
+        return made, [*losses, *schema.losses]
+
+    def _read(self, operation: Operation, template: Template) -> tuple[Parts, list[str]]:
+        levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
+        declared, losses = self._parameters.merge(levels, operation.where)
+        parameters, mismatches = fit_parameters(template, declared)
+        body = self._bodies.plan(operation.node, operation.where)
+        server = self._server(operation)
+        security = self._schemes.plan(operation.node, server)
+        parts = Parts(
+            server=server,
+            parameters=parameters,
+            body=body if isinstance(body, Body) else None,
+            security=security,
+            answers=self._answers(operation),
+        )
+        unsent = [body] if isinstance(body, str) else body.losses if body is not None else ()
+        spelled = () if operation.method.isupper() else ("its method is sent in capitals",)
+        return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
+
+    def _output(self, operation: Operation, parts: Parts) -> bytes | None:
+        """The schema of the answers, if all declared ones have one that can be listed."""
+        declared = list(successes(object_at(operation.node, "responses")))
+        if self._outputs is None or len(declared) != len(parts.answers):
+            return None
+        return self._outputs.compose(parts.answers, f"{operation.where}/responses")
+
+    def _server(self, operation: Operation) -> Server:
+        if self._base is not None:
+            return self._base
+        levels = [operation.node, operation.item, self._root]
+        return find_server(levels, document_url=self._options.document_url)
+
+    def _answers(self, operation: Operation) -> Sequence[Object]:
+        """The declared successes; one that lies outside the document is named and done without."""
+        found: list[Object] = []
+        for node in successes(object_at(operation.node, "responses")):
+            try:
+                found.append(self._references.follow(node, "a response"))
+            except ExternalReference as outside:
+                self._remarks.add(f"{operation.where}/responses", f"{outside.reason}; the answer may be anything")
+            except Unusable:
+                continue
+        return found

@@ -1,0 +1,327 @@
+"""How a document of many files becomes one: references between its files become references inside the document.
+
+A file is reached by a relative path below the archive's root and by nothing else. What can be a component is one
+afterwards, under a name made of what it was called, so that cycles stay references; everything else, such as a path
+item, stands where it was referred to. Extensions (`x-…`) that refer to files are left out.
+"""
+
+import posixpath
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import cast
+from urllib.parse import unquote
+
+import orjson
+
+from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
+from gateway.openapi.document.document import DEEPEST, MOST_NODES, read_tree
+from gateway.openapi.document.json_access import Object, as_list, as_object, object_at, point, quote_text
+from gateway.openapi.document.reference_kinds import LITERAL, SECTIONS, SWAGGER_SECTIONS, kind_of_member
+from gateway.openapi.document.references import find_step, ref_tokens
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_ROOT_KEY = re.compile(rb"""(?:openapi|swagger)["']?\s*:\s*["']?[23]\b""")
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_SUFFIXES = (".json", ".yaml", ".yml")
+_LONGEST_CHAIN = 32
+_LONGEST_NAME = 80
+_MOST_WARNINGS = 100
+_MOST_CANDIDATES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """One document, as JSON, and what of its files could not be followed."""
+
+    document: bytes
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value in one of the files."""
+
+    file: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Detour:
+    """A reference on the way to a place, and what is left of the way behind it."""
+
+    ref: str
+    rest: tuple[str, ...]
+
+
+def bundle(files: Mapping[str, bytes], *, entry: str | None) -> Bundle:
+    """The document whose outermost file is `entry`, or the one OpenAPI document nearest to the archive's root.
+
+    Raises:
+        InvalidDocument: there is no such file, several might be meant, or one cannot be read.
+        DocumentTooLarge: what it becomes is beyond the limits of a document.
+    """
+    archive = _Files(files)
+    name = _find_entry(archive) if entry is None else _named(archive, entry)
+    return _Bundler(archive, name).run()
+
+
+class _Files:
+    """The files of an archive; each is read at most once."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.raw = files
+        self._trees: dict[str, object] = {}
+
+    def tree(self, file: str) -> object:
+        """What the file says.
+
+        Raises:
+            InvalidDocument: it is neither JSON nor YAML; the message names it.
+        """
+        if file not in self._trees:
+            try:
+                self._trees[file] = read_tree(self.raw[file])
+            except InvalidDocument as error:
+                raise type(error)(f"{quote_text(file)}: {error.message}", faults=error.faults) from error
+        return self._trees[file]
+
+
+def _named(files: _Files, entry: str) -> str:
+    name = posixpath.normpath(entry)
+    if name not in files.raw:
+        shown = ", ".join(sorted(files.raw)[:5]) or "none"
+        raise _no_entry(f"there is no file {quote_text(entry)}; files are: {shown}")
+    return name
+
+
+def _find_entry(files: _Files) -> str:
+    """The one OpenAPI document nearest to the root."""
+    for group in _by_depth(name for name, raw in files.raw.items() if _may_be_root(name, raw)):
+        found = [name for name in group[:_MOST_CANDIDATES] if _is_root(files, name)]
+        if len(found) > 1:
+            raise _no_entry(f"several files are OpenAPI documents: {', '.join(found[:5])}; name one as `entry`")
+        if found:
+            return found[0]
+    raise _no_entry("no file is an OpenAPI document")
+
+
+def _by_depth(names: Iterator[str]) -> Iterator[list[str]]:
+    groups: dict[int, list[str]] = {}
+    for name in sorted(names):
+        groups.setdefault(name.count("/"), []).append(name)
+    yield from (groups[depth] for depth in sorted(groups))
+
+
+def _may_be_root(name: str, raw: bytes) -> bool:
+    return name.lower().endswith(_SUFFIXES) and _ROOT_KEY.search(raw) is not None
+
+
+def _is_root(files: _Files, name: str) -> bool:
+    try:
+        root = as_object(files.tree(name))
+    except InvalidDocument:
+        return False
+    return root is not None and ("openapi" in root or "swagger" in root)
+
+
+def _no_entry(reason: str) -> InvalidDocument:
+    return InvalidDocument(f"The archive is not taken: {reason}.", faults=[Fault(pointer="", reason=reason)])
+
+
+class _Names:
+    """What the values that move into the document are called there, by the section they move into."""
+
+    def __init__(self, root: Object, sections: Mapping[str, Sequence[str]]) -> None:
+        self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
+
+    def choose(self, kind: str, place: Place) -> str:
+        """The last part of what it was called; in case of a clash with more of the way to it, at last with a number."""
+        name = next(name for name in _candidates(place) if name not in self._taken[kind])
+        self._taken[kind].add(name)
+        return name
+
+
+def _candidates(place: Place) -> Iterator[str]:
+    folders, _, last = place.file.rpartition("/")
+    words = [*folders.split("/"), last.rpartition(".")[0] or last, *place.tokens[-1:]]
+    parts = [part for part in (_NOT_A_NAME.sub("_", word).strip("_") for word in words) if part] or ["value"]
+    for length in range(1, len(parts) + 1):
+        yield "_".join(parts[-length:])[-_LONGEST_NAME:]
+    yield from (f"{parts[-1][:_LONGEST_NAME]}_{number}" for number in count(2))
+
+
+def _section(root: Object, path: Sequence[str]) -> Object:
+    for key in path:
+        root = object_at(root, key)
+    return root
+
+
+class _Bundler:
+    """One pass over the files of one document, beginning with its outermost one."""
+
+    def __init__(self, files: _Files, entry: str) -> None:
+        self._files = files
+        self._entry = entry
+        self._root = as_object(files.tree(entry)) or {}
+        self._sections = SWAGGER_SECTIONS if "swagger" in self._root else SECTIONS
+        self._names = _Names(self._root, self._sections)
+        self._named: dict[tuple[str, Place], str] = {}
+        self._waiting: deque[tuple[str, Place, str]] = deque()
+        self._open: set[Place] = set()
+        self._nodes = 0
+        self._warnings: dict[str, None] = {}
+
+    def run(self) -> Bundle:
+        """Walk everything that the outermost file leads to."""
+        self._adopt()
+        document = cast("dict[str, object]", self._walk(self._root, self._entry, "document", 0))
+        while self._waiting:
+            kind, place, name = self._waiting.popleft()
+            made = self._walk(self._value(place), place.file, kind, 0)
+            self._open_section(document, kind)[name] = made
+        text = orjson.dumps(document)
+        return Bundle(document=text, warnings=tuple(self._warnings)[:_MOST_WARNINGS])
+
+    def _adopt(self) -> None:
+        """What the outermost file lists among its components by reference alone keeps that name."""
+        for kind, path in self._sections.items():
+            for name, node in _section(self._root, path).items():
+                found = as_object(node)
+                ref = found.get("$ref") if found is not None and len(found) == 1 else None
+                place = self._locate(ref, self._entry) if isinstance(ref, str) else None
+                if place is not None and place.file != self._entry and (kind, place) not in self._named:
+                    self._named[kind, place] = name
+                    self._waiting.append((kind, place, name))
+
+    def _open_section(self, document: dict[str, object], kind: str) -> dict[str, object]:
+        here = document
+        for key in self._sections[kind]:
+            inner = here.get(key)
+            if not isinstance(inner, dict):
+                inner = here[key] = {}
+            here = cast("dict[str, object]", inner)
+        return here
+
+    def _walk(self, node: object, file: str, kind: str, depth: int) -> object:
+        self._count(depth)
+        if kind == LITERAL:
+            return node
+        items = as_list(node)
+        if items is not None:
+            return [self._walk(item, file, kind, depth + 1) for item in items]
+        found = as_object(node)
+        if found is None:
+            return node
+        ref = found.get("$ref")
+        return (
+            self._refer(found, ref, file, (kind, depth))
+            if isinstance(ref, str)
+            else self._copy(found, file, kind, depth)
+        )
+
+    def _count(self, depth: int) -> None:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise DocumentTooLarge(f"The files of the archive make a document of more than {MOST_NODES} values.")
+        if depth > DEEPEST:
+            raise DocumentTooLarge(f"The files of the archive make a document of more than {DEEPEST} levels.")
+
+    def _copy(self, node: Object, file: str, kind: str, depth: int) -> dict[str, object]:
+        return {
+            key: self._walk(value, file, kind_of_member(kind, key), depth + 1)
+            for key, value in node.items()
+            if key != "$ref" and not (key.startswith("x-") and kind_of_member(kind, key) == LITERAL and _refers(value))
+        }
+
+    def _refer(self, node: Object, ref: str, file: str, position: tuple[str, int]) -> object:
+        kind, depth = position
+        beside = self._copy(node, file, kind, depth)
+        place = self._locate(ref, file)
+        if place is None or place in self._open:
+            return {"$ref": f"{file}{ref}" if ref.startswith("#") and file != self._entry else ref, **beside}
+        if place.file == self._entry:
+            return {"$ref": f"#{point(*place.tokens)}", **beside}
+        if kind in self._sections:
+            return {"$ref": f"#{point(*self._sections[kind], self._name(kind, place))}", **beside}
+        self._open.add(place)
+        made = self._walk(self._value(place), place.file, kind, depth + 1)
+        self._open.remove(place)
+        found = as_object(made)
+        return made if found is None else {**found, **beside}
+
+    def _name(self, kind: str, place: Place) -> str:
+        if (kind, place) not in self._named:
+            self._named[kind, place] = name = self._names.choose(kind, place)
+            self._waiting.append((kind, place, name))
+        return self._named[kind, place]
+
+    def _value(self, place: Place) -> object:
+        node: object = self._files.tree(place.file)
+        for token in place.tokens:
+            node, _ = find_step(node, token)
+        return node
+
+    def _locate(self, ref: str, file: str) -> Place | None:
+        """Where the reference leads, whatever references lie on the way; None when it leads to no file of ours."""
+        wanted = self._parse(ref, file)
+        for _ in range(_LONGEST_CHAIN):
+            if wanted is None:
+                return None
+            reached = self._reach(wanted)
+            if isinstance(reached, Place):
+                return reached
+            if reached is None:
+                self._warn(file, ref, "does not exist")
+                return None
+            inner = self._parse(reached.ref, wanted.file)
+            wanted = inner and Place(inner.file, (*inner.tokens, *reached.rest))
+        self._warn(file, ref, "is a chain of references without an end")
+        return None
+
+    def _reach(self, place: Place) -> Place | _Detour | None:
+        """The place itself if it is there; else the reference that stands on the way to it."""
+        node: object = self._files.tree(place.file)
+        for index, token in enumerate(place.tokens):
+            inner, is_there = find_step(node, token)
+            if not is_there:
+                found = as_object(node)
+                ref = found.get("$ref") if found is not None else None
+                return _Detour(ref, place.tokens[index:]) if isinstance(ref, str) else None
+            node = inner
+        return place
+
+    def _parse(self, ref: str, file: str) -> Place | None:
+        path, _, fragment = ref.partition("#")
+        if _SCHEME.match(ref):
+            return None  # refused where it is used, like in any document
+        target = file
+        if path:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(path)))
+        if target not in self._files.raw:
+            self._warn(file, ref, "is not in the archive")
+            return None
+        if fragment and not fragment.startswith("/"):
+            self._warn(file, ref, "names an anchor, which is not followed")
+            return None
+        return Place(target, tuple(ref_tokens(f"#{fragment}")))
+
+    def _warn(self, file: str, ref: str, reason: str) -> None:
+        if len(self._warnings) < _MOST_WARNINGS:
+            self._warnings[f"{file}: {quote_text(ref)} {reason}"] = None
+
+
+def _refers(value: object) -> bool:
+    """Whether there is a reference anywhere in the value."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        found = as_object(node)
+        if found is not None:
+            if isinstance(found.get("$ref"), str):
+                return True
+            stack += found.values()
+        stack += as_list(node) or ()
+    return False

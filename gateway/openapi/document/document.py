@@ -1,0 +1,172 @@
+"""What a document is: bytes read as JSON or YAML, its dialect recognised, its limits kept.
+
+A text that opens with a brace is JSON, everything else YAML. Of equal keys the last one wins, in both. References by
+a name that the document or a schema gives itself become pointers; no reference is followed here.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+import orjson
+
+from gateway.errors import DocumentTooLarge, Fault, InvalidDocument
+from gateway.openapi.document.json_access import Object, as_object, clean_text, object_at
+from gateway.openapi.document.schema_ids import Identifiers, localise
+
+LARGEST = 32 * 1024 * 1024
+DEEPEST = 100
+MOST_NODES = 1_000_000
+
+_DIALECTS = {"2.0": (2, 0), "3.0": (3, 0), "3.1": (3, 1), "3.2": (3, 2)}
+_SUPPORTED = "Swagger 2.0 and OpenAPI 3.0, 3.1 and 3.2"
+_TITLE_LENGTH = 200
+_MARKUP = re.compile(r"<(?:[!?]|[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
+_PAGE = (
+    "The document is an HTML or XML page, not JSON or YAML: give the address of the OpenAPI file itself, which such"
+    " a page often links as openapi.json, openapi.yaml or swagger.json."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A parsed document whose outermost shape is known to be OpenAPI."""
+
+    root: Object
+    dialect: tuple[int, int]
+    title: str
+    version: str
+    identifiers: Identifiers
+
+
+def read_document(raw: bytes | Mapping[str, object], *, url: str | None = None) -> Document:
+    """The document in these bytes or this parsed object; `url` is where it came from.
+
+    Raises:
+        InvalidDocument: it is no OpenAPI document; faults have a pointer, or line and column.
+        DocumentTooLarge: it is larger or deeper than a document may be.
+    """
+    text = raw if isinstance(raw, bytes) else _encode(raw)
+    root = as_object(read_tree(text))
+    if root is None:
+        raise _wrong("", "the outermost value has to be an object")
+    dialect = _dialect(root)
+    _check_paths(root, dialect)
+    about = object_at(root, "info")
+    return Document(
+        root=root,
+        dialect=dialect,
+        title=_line(about.get("title")),
+        version=_line(about.get("version")),
+        identifiers=localise(root, text, dialect=dialect, url=url),
+    )
+
+
+def _encode(raw: Mapping[str, object]) -> bytes:
+    try:
+        return msgspec.json.encode(raw)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidDocument(f"The document is no JSON object: {error}.") from error
+
+
+def read_tree(raw: bytes) -> object:
+    """What a JSON or YAML text says, whatever it is.
+
+    Raises:
+        InvalidDocument: it is neither; a fault has line and column.
+        DocumentTooLarge: it is larger or deeper than a document may be.
+    """
+    if len(raw) > LARGEST:
+        raise DocumentTooLarge(f"The document has {len(raw)} bytes; {LARGEST} are allowed.")
+    text = _decode(raw)
+    opening = text.lstrip()[:1]
+    if not opening:
+        raise InvalidDocument("The document is empty.", faults=[Fault(pointer="", reason="empty", line=1, column=1)])
+    if opening in "{[":
+        return _parse_json(text)
+    if _MARKUP.match(text.lstrip()):
+        raise InvalidDocument(_PAGE, faults=[Fault(pointer="", reason="an HTML or XML page", line=1, column=1)])
+    from gateway.openapi.document.yaml_reader import read_yaml  # noqa: PLC0415  # a worker starts for one document, mostly JSON
+
+    return read_yaml(text, depth=DEEPEST, nodes=MOST_NODES)
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before) - (before.rfind(b"\n") + 1) + 1
+        fault = Fault(pointer="", reason="not UTF-8", line=line, column=column)
+        raise InvalidDocument(f"The document is not UTF-8 (line {line}, column {column}).", faults=[fault]) from error
+
+
+def _parse_json(text: str) -> object:
+    try:
+        tree = cast("object", orjson.loads(text))
+    except orjson.JSONDecodeError as error:
+        fault = Fault(pointer="", reason=error.msg, line=error.lineno, column=error.colno)
+        raise InvalidDocument(
+            f"The document is no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}.", faults=[fault]
+        ) from error
+    _measure(tree)
+    return tree
+
+
+def _measure(tree: object) -> None:
+    """Walk level by level: a hostile depth costs no recursion."""
+    nodes, depth, level = 1, 0, [tree]
+    while level:
+        depth += 1
+        children: list[object] = []
+        for node in level:
+            members = _members(node)
+            nodes += len(members)
+            children += [member for member in members if isinstance(member, dict | list)]
+        if depth > DEEPEST:
+            raise DocumentTooLarge(f"The document is nested more than {DEEPEST} levels deep.")
+        if nodes > MOST_NODES:
+            raise DocumentTooLarge(f"The document has more than {MOST_NODES} values.")
+        level = children
+
+
+def _members(node: object) -> Sequence[object]:
+    if isinstance(node, dict):
+        return list(cast("dict[str, object]", node).values())
+    return cast("list[object]", node) if isinstance(node, list) else ()
+
+
+def _dialect(root: Object) -> tuple[int, int]:
+    key = "swagger" if "openapi" not in root and "swagger" in root else "openapi"
+    if key not in root:
+        raise _wrong("", f"there is neither `openapi` nor `swagger`: {_SUPPORTED} are read")
+    found = root[key]
+    text = str(found) if isinstance(found, str | float) else ""
+    dialect = _DIALECTS.get(".".join(text.strip().split(".")[:2]))
+    if dialect is None or (key == "swagger") is not (dialect == (2, 0)):
+        raise _wrong(f"/{key}", f"this version is not read; {_SUPPORTED} are")
+    return dialect
+
+
+def _check_paths(root: Object, dialect: tuple[int, int]) -> None:
+    if "paths" not in root:
+        if dialect >= (3, 1) and ("webhooks" in root or "components" in root):
+            return
+        raise _wrong("", "there is no `paths` object")
+    if root["paths"] is not None and as_object(root["paths"]) is None:
+        raise _wrong("/paths", "`paths` has to be an object")
+
+
+def _wrong(pointer: str, reason: str) -> InvalidDocument:
+    where = f" at {pointer}" if pointer else ""
+    return InvalidDocument(
+        f"This is no OpenAPI document{where}: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
+    )
+
+
+def _line(value: object) -> str:
+    text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return " ".join(clean_text(text).split())[:_TITLE_LENGTH]

@@ -1,0 +1,99 @@
+"""What kind of value stands where in an OpenAPI document, as far as references between files need to know.
+
+A kind `map:X` is an object with a value of kind X under each key.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.openapi.schema.keywords import CHILD, IN_PLACE, IN_PLACE_LISTS
+
+ANY = "any"
+"""Not known further: references in it are followed all the same."""
+LITERAL = "literal"
+"""Somebody's data: nothing in it is a reference."""
+
+SECTIONS: Mapping[str, Sequence[str]] = {
+    kind: ("components", kind)
+    for kind in (
+        "schemas",
+        "responses",
+        "parameters",
+        "examples",
+        "requestBodies",
+        "headers",
+        "securitySchemes",
+        "links",
+        "callbacks",
+    )
+}
+"""Where each kind that can be a component stands."""
+
+SWAGGER_SECTIONS: Mapping[str, Sequence[str]] = {
+    "schemas": ("definitions",),
+    "parameters": ("parameters",),
+    "responses": ("responses",),
+}
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_SCHEMAS = (*CHILD, *IN_PLACE, *IN_PLACE_LISTS, "items", "prefixItems", "additionalItems")
+_SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+_PARAMETER = {"schema": "schemas", "content": "map:mediaTypes", "examples": "map:examples", "items": "schemas"}
+_ENCODINGS = {"encoding": "map:encodings", "prefixEncoding": "encodings", "itemEncoding": "encodings"}
+
+_MEMBERS: Mapping[str, Mapping[str, str]] = {
+    "document": {
+        "paths": "map:pathItems",
+        "webhooks": "map:pathItems",
+        "components": "components",
+        "definitions": "map:schemas",
+        "parameters": "map:parameters",
+        "responses": "map:responses",
+        "securityDefinitions": "map:securitySchemes",
+    },
+    "components": {kind: f"map:{kind}" for kind in (*SECTIONS, "pathItems", "mediaTypes")},
+    "pathItems": {
+        **dict.fromkeys(_METHODS, "operations"),
+        "parameters": "parameters",
+        "additionalOperations": "map:operations",
+    },
+    "operations": {
+        "parameters": "parameters",
+        "requestBody": "requestBodies",
+        "responses": "map:responses",
+        "callbacks": "map:callbacks",
+    },
+    "parameters": _PARAMETER,
+    "headers": _PARAMETER,
+    "requestBodies": {"content": "map:mediaTypes"},
+    "mediaTypes": {
+        "schema": "schemas",
+        "itemSchema": "schemas",
+        "examples": "map:examples",
+        **_ENCODINGS,
+    },
+    "encodings": {"headers": "map:headers", **_ENCODINGS},
+    "responses": {
+        "headers": "map:headers",
+        "content": "map:mediaTypes",
+        "links": "map:links",
+        "schema": "schemas",
+    },
+    "schemas": {**dict.fromkeys(_SCHEMAS, "schemas"), **dict.fromkeys(_SCHEMA_MAPS, "map:schemas")},
+    "examples": {"value": LITERAL},
+    "links": {},
+    "securitySchemes": {},
+}
+_DATA = frozenset(("example", "default", "enum", "const", "externalValue"))
+
+
+def kind_of_member(kind: str, key: str) -> str:
+    """The kind of what stands under the key of a value of this kind."""
+    if kind.startswith("map:"):
+        return kind.removeprefix("map:")
+    if kind == "callbacks":
+        return LITERAL if key.startswith("x-") else "pathItems"
+    known = _MEMBERS.get(kind, {}).get(key)
+    if known is not None:
+        return known
+    is_data = key in _DATA or key.startswith("x-") or kind in {"schemas", "examples"}
+    return LITERAL if is_data else ANY

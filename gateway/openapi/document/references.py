@@ -1,0 +1,81 @@
+"""What a `$ref` points at: parts of the same document only; nothing is ever fetched."""
+
+import re
+from urllib.parse import unquote
+
+from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, point, quote_text
+
+_LONGEST_CHAIN = 32
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class ExternalReference(Unusable):
+    """A reference that leaves the document."""
+
+
+class References:
+    """The local references of one document; found targets are remembered."""
+
+    def __init__(self, root: Object) -> None:
+        self._root = root
+        self._found: dict[str, object] = {}
+
+    def target(self, ref: str) -> object:
+        """What the reference points at.
+
+        Raises:
+            ExternalReference: it leaves the document.
+            Unusable: there is nothing at that place.
+        """
+        if ref not in self._found:
+            self._found[ref] = self._find(ref)
+        return self._found[ref]
+
+    def canonical(self, ref: str) -> str:
+        """The one spelling for all references to the same place."""
+        return "#" + point(*ref_tokens(ref))
+
+    def follow(self, node: object, what: str) -> Object:
+        """The object itself or the one at the end of its chain of references.
+
+        Raises:
+            Unusable: the chain leaves the document, leads nowhere, or does not end in an object.
+        """
+        for _ in range(_LONGEST_CHAIN):
+            found = as_object(node)
+            if found is None:
+                raise Unusable(f"{what} is not an object")
+            ref = found.get("$ref")
+            if not isinstance(ref, str):
+                return found
+            node = self.target(ref)
+        raise Unusable(f"{what} is a chain of references without an end")
+
+    def _find(self, ref: str) -> object:
+        if not ref.startswith("#"):
+            raise ExternalReference(f"{quote_text(ref)} lies outside the document, and references are never fetched")
+        if ref != "#" and not ref.startswith("#/"):
+            raise Unusable(f"{quote_text(ref)} names an anchor, which is not followed")
+        node: object = self._root
+        for token in ref_tokens(ref):
+            node, is_there = find_step(node, token)
+            if not is_there:
+                raise Unusable(f"{quote_text(ref)} does not exist in the document")
+        return node
+
+
+def ref_tokens(ref: str) -> list[str]:
+    """The tokens of the pointer in a local reference."""
+    pointer = unquote(ref[1:])
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]] if pointer else []
+
+
+def find_step(node: object, token: str) -> tuple[object, bool]:
+    """What one token of a pointer leads to, and whether anything is there."""
+    mapping = as_object(node)
+    if mapping is not None:
+        return mapping.get(token), token in mapping
+    items = as_list(node)
+    if items is not None and _INDEX.fullmatch(token) and int(token) < len(items):
+        return items[int(token)], True
+    return None, False

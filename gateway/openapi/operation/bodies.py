@@ -1,0 +1,204 @@
+"""What the request body of an operation is: the media types that are sent and the schema of the argument `body`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gateway.domain.plans import BodyKind, BodyPlan
+from gateway.openapi.document.json_access import Object, Unusable, as_list, is_true_at, object_at, quote_text
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.file_parts import FILE, Uploads, is_binary, is_encoded
+from gateway.openapi.operation.form_fields import Fields
+from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_media_type, is_range, json_rank, kind_of
+from gateway.openapi.operation.parameters import describe
+from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.translation import Translated
+from gateway.openapi.schema.xml import XmlNodes
+
+_RAW = frozenset((BodyKind.TEXT, BodyKind.BYTES, BodyKind.JSON_LINES))
+_OBJECTS = frozenset((BodyKind.FORM, BodyKind.MULTIPART))
+_READABLE = frozenset((BodyKind.TEXT, BodyKind.XML, BodyKind.JSON_LINES))
+"""What a caller may write as text, although its schema says raw bytes."""
+
+_MOST_CHOICES = 12
+_SCALARS = ("string", "integer", "number", "boolean")
+_TAKEN = {
+    BodyKind.TEXT: _SCALARS,
+    BodyKind.FORM: ("object",),
+    BodyKind.MULTIPART: ("object", "array"),
+    BodyKind.BYTES: ("file", "string"),
+    BodyKind.JSON_LINES: ("array",),
+}
+"""What values each kind of body carries, whatever its schema; JSON and XML carry what their schema says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A request body: its plan, further ones the caller may choose, the schema of its argument, what was lost."""
+
+    plan: BodyPlan
+    translated: Translated
+    others: tuple[BodyPlan, ...] = ()
+    losses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    kind: BodyKind
+    media_type: str
+    content: Object
+
+    @property
+    def schema(self) -> object:
+        """The schema of the whole body, as the document writes it."""
+        return self.content.get("schema", {})
+
+
+class Bodies:
+    """The request bodies of one document."""
+
+    def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
+        self._references = references
+        self._components = components
+        self._uploads = Uploads(references)
+        self._fields = Fields(self._uploads, dialect=dialect)
+
+    def plan(self, operation: Object, where: str) -> Body | str | None:
+        """The body of an operation; None when it has none, a reason when an optional one cannot be offered.
+
+        Raises:
+            Unusable: a required body cannot be sent.
+        """
+        if operation.get("requestBody") is None:
+            return None
+        node = self._references.follow(operation["requestBody"], "the request body")
+        is_required = is_true_at(node, "required")
+        try:
+            choices = self._choose(object_at(node, "content"))
+        except Unusable as unusable:
+            if is_required:
+                raise
+            return f"{unusable.reason}; no body is offered"
+        planned = [self._plan(choice, is_required=is_required) for choice in choices]
+        if len(choices) > 1:
+            planned = [
+                (replace(plan, takes=self._taken(choice)), losses)
+                for choice, (plan, losses) in zip(choices, planned, strict=True)
+            ]
+        (first, losses), *others = planned
+        schema = self._schema(choices)
+        return Body(
+            plan=first,
+            translated=describe(self._components.translate(schema, f"{where}/requestBody"), node),
+            others=tuple(plan for plan, _ in others),
+            losses=losses,
+        )
+
+    def _choose(self, content: Object) -> list[_Choice]:
+        """The type that is sent unless the caller says otherwise, and those that carry what it cannot."""
+        sent = [choice for media_type, media in content.items() if (choice := self._choice(media_type, media))]
+        if not sent:
+            named = ", ".join(quote_text(media_type) for media_type in content)
+            raise Unusable(f"its body is {named}, which is not sent" if named else "its body has no media type")
+        first = min(sent, key=_rank)
+        others = {
+            concrete(choice.media_type): choice
+            for choice in sent
+            if choice is not first and concrete(choice.media_type) != concrete(first.media_type)
+        }
+        return [first, *(choice for choice in others.values() if self._matters(choice, first))][:_MOST_CHOICES]
+
+    def _choice(self, media_type: str, media: object) -> _Choice | None:
+        if not is_media_type(media_type):
+            return None
+        content = self._uploads.target(media)  # OpenAPI 3.2 shares media types by reference
+        schema = self._uploads.target(content.get("schema"))
+        is_bytes = is_binary(schema) or content.keys().isdisjoint(("schema", "itemSchema"))
+        is_text = schema.get("type") == "string" and not is_bytes
+        kind = kind_of(media_type, is_text=is_text, is_binary=is_bytes)
+        if kind is None and content.get("schema") == {}:
+            kind = kind_of(media_type, is_text=False, is_binary=True)  # nothing is known of it, so anything can be it
+        if kind is BodyKind.BYTES and is_text and is_encoded(schema):
+            kind = BodyKind.TEXT
+        if kind in _READABLE and is_binary(schema):
+            kind = BodyKind.BYTES
+        return None if kind is None else _Choice(kind=kind, media_type=media_type, content=content)
+
+    def _matters(self, other: _Choice, first: _Choice) -> bool:
+        """Whether a caller can say something in the other type that cannot be said in the first."""
+        if is_range(other.media_type):
+            return False
+        if other.kind is BodyKind.MULTIPART:
+            properties = self._fields.properties(other.schema).values()
+            return any(self._uploads.is_file(part) or self._uploads.is_files(part) for part in properties)
+        if other.kind is BodyKind.JSON and first.kind is BodyKind.JSON:
+            return "patch" in essence(other.media_type)
+        return other.kind in _RAW
+
+    def _plan(self, choice: _Choice, *, is_required: bool) -> tuple[BodyPlan, tuple[str, ...]]:
+        nodes = XmlNodes(self._references)
+        if choice.kind is BodyKind.XML:
+            nodes.add(choice.schema)
+        fields, losses = self._fields.plan(choice.content, choice.kind, nodes) if choice.kind in _OBJECTS else ((), ())
+        plan = BodyPlan(
+            kind=choice.kind,
+            media_type=_sent_type(choice),
+            required=is_required,
+            fields=fields,
+            root=nodes.root_name(choice.schema) if choice.kind is BodyKind.XML else None,
+            xml=nodes.nodes,
+        )
+        return plan, losses
+
+    def _schema(self, choices: Sequence[_Choice]) -> object:
+        """The schema of the argument: of the one type, or of any of several."""
+        schemas = [self._asked(choice) for choice in choices]
+        distinct = [schema for index, schema in enumerate(schemas) if schema not in schemas[:index]]
+        return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+
+    def _asked(self, choice: _Choice) -> object:
+        if choice.kind is BodyKind.BYTES:
+            is_readable = kind_of(choice.media_type, is_text=True) in _READABLE
+            return {"anyOf": [{"type": "string"}, FILE]} if is_readable else FILE
+        if choice.kind is BodyKind.JSON_LINES:
+            return self._lines(choice)
+        schema = choice.schema
+        if choice.kind is BodyKind.TEXT and self._uploads.target(schema).get("type") not in _SCALARS:
+            return {"type": "string"}
+        if choice.kind is BodyKind.MULTIPART:
+            schema = self._uploads.ask(self._fields.with_files(choice.content))
+            if self._is_array(choice):
+                return schema if choice.schema else {"type": "array", "items": choice.content.get("itemSchema", {})}
+        if choice.kind in _OBJECTS and self._uploads.target(schema).get("type") is None:
+            return {"allOf": [schema], "type": "object"} if schema else {"type": "object"}
+        return schema
+
+    def _taken(self, choice: _Choice) -> tuple[str, ...]:
+        """The JSON types of the values that this type carries, as far as its schema tells; none means any."""
+        if choice.kind in _TAKEN:
+            return _TAKEN[choice.kind]
+        target = self._uploads.target(choice.schema)
+        named = target.get("type", "object" if "properties" in target else None)
+        types = tuple(item for item in as_list(named) or (named,) if isinstance(item, str))
+        return (*types, "null") if types and is_true_at(target, "nullable") else types
+
+    def _is_array(self, choice: _Choice) -> bool:
+        return "itemSchema" in choice.content or self._uploads.target(choice.schema).get("type") == "array"
+
+    def _lines(self, choice: _Choice) -> object:
+        """A list of what each line holds."""
+        if "itemSchema" in choice.content:
+            return {"type": "array", "items": choice.content["itemSchema"]}
+        is_list = self._uploads.target(choice.schema).get("type") == "array"
+        return choice.schema if is_list else {"type": "array", "items": choice.schema}
+
+
+def _rank(choice: _Choice) -> tuple[bool, int]:
+    """JSON first, the plainest of several; else the order of the document."""
+    is_json = choice.kind is BodyKind.JSON
+    return not is_json, json_rank(choice.media_type) if is_json else 0
+
+
+def _sent_type(choice: _Choice) -> str:
+    if choice.kind is not BodyKind.BYTES:
+        return concrete(choice.media_type)
+    return OCTETS if essence(choice.media_type) in {"*/*", "application/*"} else choice.media_type

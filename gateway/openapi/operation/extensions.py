@@ -1,0 +1,146 @@
+"""What the author of a document wishes of the tools that are made of it: `x-mcp` and what others call the same.
+
+A wish is read, never obeyed blindly: what is written wrongly is a warning and nothing more, and no wish makes a tool
+safer than its method is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.domain.policy import Safety
+from gateway.openapi.document.json_access import Object, as_object, clean_text
+from gateway.openapi.warnings import Remarks
+
+KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
+"""The extensions, the one that counts first where several stand at one place."""
+
+_FLAGS: Mapping[str, bool] = {"enabled": True, "disabled": False, "hidden": False}
+"""What `true` under these members says of being wanted."""
+_ONLY_ONE_WAY = "hidden"
+_LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is wished for one operation; None where nothing is said. `refused_by` names what does not want a tool."""
+
+    refused_by: str | None = None
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    safety: Safety | None = None
+
+
+NO_WISHES = Wishes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A place that may hold wishes: what it is called, where it stands, and what is there."""
+
+    title: str
+    where: str
+    node: Object
+
+
+def read_wishes(levels: Sequence[Level], method_safety: Safety, remarks: Remarks) -> Wishes:
+    """The wishes for one operation: its own first, then those of its path item and of the document.
+
+    The nearest place that says something of being wanted or of safety counts. Names and texts are read from the
+    operation alone; to give it some and to say nothing else is to want it.
+    """
+    found = [wish for level in levels for wish in _wishes_at(level, remarks)]
+    if not found:
+        return NO_WISHES
+    own = [wish for wish in found if wish.level is levels[0]]
+    name, title, description = (_text(own, member, remarks) for member in ("name", "title", "description"))
+    is_described = any(text is not None for text in (name, title, description))
+    speaking = own if is_described else found
+    nearest = next((wish for wish in speaking if wish.is_wanted is not None), None)
+    return Wishes(
+        refused_by=None if nearest is None or nearest.is_wanted else nearest.title,
+        name=name,
+        title=title,
+        description=description,
+        safety=_safety(found, method_safety, remarks),
+    )
+
+
+def is_stricter(one: Safety, other: Safety) -> bool:
+    """Whether the first level stands for more harm than the second."""
+    return _LEVELS.index(one) > _LEVELS.index(other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """One extension at one place."""
+
+    level: Level
+    key: str
+    is_wanted: bool | None
+    members: Object
+
+    @property
+    def title(self) -> str:
+        return f"{self.key} of {self.level.title}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.level.where}/{self.key}"
+
+
+def _wishes_at(level: Level, remarks: Remarks) -> Iterator[_Found]:
+    for key in KEYS:
+        if key not in level.node:
+            continue
+        value = level.node[key]
+        members = as_object(value)
+        if isinstance(value, bool):
+            yield _Found(level=level, key=key, is_wanted=value, members={})
+        elif members is not None:
+            wanted = _wanted(members, f"{level.where}/{key}", remarks)
+            yield _Found(level=level, key=key, is_wanted=wanted, members=members)
+        else:
+            remarks.add(f"{level.where}/{key}", "is neither true, false nor an object; it counts as not there")
+
+
+def _wanted(members: Object, where: str, remarks: Remarks) -> bool | None:
+    """What the members say of being wanted; one that speaks against it counts."""
+    said: list[bool] = []
+    for name, meaning in _FLAGS.items():
+        if name not in members:
+            continue
+        value = members[name]
+        if not isinstance(value, bool):
+            remarks.add(where, f"`{name}` is neither true nor false; it counts as not there")
+        elif value or name != _ONLY_ONE_WAY:
+            said.append(value is meaning)
+    return all(said) if said else None
+
+
+def _text(found: Sequence[_Found], name: str, remarks: Remarks) -> str | None:
+    for wish in found:
+        if name not in wish.members:
+            continue
+        value = wish.members[name]
+        text = clean_text(value) if isinstance(value, str) else ""
+        if text:
+            return text
+        remarks.add(wish.where, f"`{name}` is no text; it counts as not there")
+    return None
+
+
+def _safety(found: Sequence[_Found], method_safety: Safety, remarks: Remarks) -> Safety | None:
+    for wish in found:
+        if "safety" not in wish.members:
+            continue
+        value = wish.members["safety"]
+        level = next((level for level in _LEVELS if value == level.value), None)
+        if level is None:
+            remarks.add(wish.where, "`safety` is none of safe, moderate, dangerous; it counts as not there")
+        elif is_stricter(method_safety, level):
+            what = f"`safety` asks for {level}, but a document makes no tool safer than its method, which is"
+            remarks.add(wish.where, f"{what} {method_safety}")
+        else:
+            return level
+    return None

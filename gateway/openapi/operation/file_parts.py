@@ -1,0 +1,132 @@
+"""Which parts of a body are files, and how its schema reads once they are asked for as `{"base64", …}`."""
+
+from collections.abc import Sequence
+
+from gateway.domain.plans import BodyKind
+from gateway.openapi.document.json_access import (
+    NOTHING,
+    Object,
+    Unusable,
+    as_list,
+    as_object,
+    list_at,
+    object_at,
+    text_at,
+)
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.media_types import is_media_type, kind_of
+
+FILE: Object = {
+    "type": "object",
+    "properties": {
+        "base64": {"type": "string", "contentEncoding": "base64"},
+        "filename": {"type": "string"},
+        "content_type": {"type": "string"},
+    },
+    "required": ["base64"],
+    "additionalProperties": False,
+}
+"""How a caller gives a file; it reads the same in every version of OpenAPI."""
+
+_CHOICES = ("anyOf", "oneOf")
+_DEEPEST = 6
+
+
+class Uploads:
+    """The files in the bodies of one document."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+
+    def target(self, node: object) -> Object:
+        """The schema that a node is or refers to; an empty one where there is none."""
+        if as_object(node) is None:
+            return NOTHING
+        try:
+            return self._references.follow(node, "a schema")
+        except Unusable:
+            return NOTHING
+
+    def is_file(self, node: object) -> bool:
+        """Whether values of the schema, or of a branch of it, are bytes that travel as they are."""
+        return self._has_file(node, 0)
+
+    def is_files(self, node: object) -> bool:
+        """Whether values of the schema may be lists of files."""
+        target = self.target(node)
+        branches = [target, *(self.target(part) for key in _CHOICES for part in list_at(target, key))]
+        return any("items" in branch and self.is_file(branch["items"]) for branch in branches)
+
+    def ask(self, schema: object) -> object:
+        """The schema of an object with every property that is a file, or a list of files, asked for as such.
+
+        A schema without any is given back as it is, so that it stays shared.
+        """
+        return self._object(schema, 0, set())
+
+    def _has_file(self, node: object, depth: int) -> bool:
+        target = self.target(node)
+        if is_binary(target):
+            return True
+        if depth >= _DEEPEST:
+            return False
+        return any(self._has_file(part, depth + 1) for key in _CHOICES for part in list_at(target, key))
+
+    def _object(self, node: object, depth: int, opened: set[int]) -> object:
+        target = self.target(node)
+        if depth >= _DEEPEST or id(target) in opened:
+            return node
+        inner = opened | {id(target)}
+        changed: dict[str, object] = {}
+        properties = object_at(target, "properties")
+        asked = {name: self._value(part, 0) for name, part in properties.items()}
+        if any(asked[name] is not properties[name] for name in asked):
+            changed["properties"] = asked
+        if as_object(others := target.get("additionalProperties")) is not None:
+            changed |= _if_changed("additionalProperties", others, self._value(others, 0))
+        for key in ("allOf", *_CHOICES):
+            parts = list_at(target, key)
+            changed |= _if_any_changed(key, parts, [self._object(part, depth + 1, inner) for part in parts])
+        return {**target, **changed} if changed else node
+
+    def _value(self, node: object, depth: int) -> object:
+        target = self.target(node)
+        if is_binary(target):
+            kept = {key: target[key] for key in ("title", "description", "nullable", "deprecated") if key in target}
+            return {**FILE, **kept}
+        if depth >= _DEEPEST:
+            return node
+        changed: dict[str, object] = {}
+        if "items" in target:
+            changed |= _if_changed("items", target["items"], self._value(target["items"], depth + 1))
+        for key in _CHOICES:
+            parts = list_at(target, key)
+            changed |= _if_any_changed(key, parts, [self._value(part, depth + 1) for part in parts])
+        return {**target, **changed} if changed else node
+
+
+def is_binary(schema: Object) -> bool:
+    """Whether a schema describes raw bytes: `format: binary`, Swagger's `file`, or a binary `contentMediaType`."""
+    named = schema.get("type")
+    types = as_list(named) or (named,)
+    if "file" in types:
+        return True
+    if schema.get("format") == "binary" and ("string" in types or named is None):
+        return True
+    media_type = text_at(schema, "contentMediaType")
+    if media_type is None or "contentEncoding" in schema or not (named is None or "string" in types):
+        return False
+    return is_media_type(media_type) and kind_of(media_type, is_text=False) is BodyKind.BYTES
+
+
+def is_encoded(schema: Object) -> bool:
+    """Whether a text holds bytes that are written as text: that text is what travels."""
+    return "contentEncoding" in schema or schema.get("format") in ("byte", "base64")
+
+
+def _if_changed(key: str, before: object, after: object) -> dict[str, object]:
+    return {} if after is before else {key: after}
+
+
+def _if_any_changed(key: str, before: Sequence[object], after: Sequence[object]) -> dict[str, object]:
+    return {key: after} if any(new is not old for new, old in zip(after, before, strict=True)) else {}

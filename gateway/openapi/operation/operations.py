@@ -1,0 +1,123 @@
+"""Which operations a document has: every method under its resolved paths, in the document's order."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gateway.errors import DocumentTooLarge
+from gateway.openapi.document.json_access import (
+    NOTHING,
+    Object,
+    Unusable,
+    as_object,
+    clean_text,
+    object_at,
+    point,
+    text_at,
+)
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.extensions import NO_WISHES, Level, Wishes, read_wishes
+from gateway.openapi.operation.methods import judge_safety
+from gateway.openapi.warnings import Remarks
+
+MOST_OPERATIONS = 5_000
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of one path; `refusal` says why it cannot be compiled where its outermost shape is broken."""
+
+    method: str
+    path: str
+    item: Object
+    node: Object
+    where: str
+    refusal: str | None = None
+    wishes: Wishes = NO_WISHES
+
+    @property
+    def identity(self) -> str:
+        """What the operation is known by across versions of its document."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def operation_id(self) -> str | None:
+        """Its operationId, if it has one."""
+        return text_at(self.node, "operationId")
+
+
+def list_operations(
+    root: Object, references: References, remarks: Remarks, *, dialect: tuple[int, int]
+) -> list[Operation]:
+    """All operations of a document; webhooks and callbacks are none.
+
+    Raises:
+        DocumentTooLarge: there are more than a document may have.
+    """
+    found: dict[str, Operation] = {}
+    for path, node in object_at(root, "paths").items():
+        if path.startswith("x-"):
+            continue
+        try:
+            item = _resolve(node, references)
+        except Unusable as unusable:
+            remarks.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
+            continue
+        for operation in _operations(path, item, references, dialect):
+            if operation.identity not in found:
+                found[operation.identity] = replace(operation, wishes=_wishes(operation, root, remarks))
+        if len(found) > MOST_OPERATIONS:
+            raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
+    return list(found.values())
+
+
+def _resolve(node: object, references: References) -> Object:
+    item = as_object(node)
+    if item is None:
+        raise Unusable("the path item is not an object")
+    if not isinstance(item.get("$ref"), str):
+        return item
+    beside = {key: value for key, value in item.items() if key != "$ref"}
+    return {**references.follow(item, "the path item"), **beside}
+
+
+def _operations(path: str, item: Object, references: References, dialect: tuple[int, int]) -> Iterator[Operation]:
+    for method, value, where in _methods(path, item, dialect):
+        node, refusal = _follow(value, references)
+        yield _operation(method, path, item, node, where, refusal)
+
+
+def _methods(path: str, item: Object, dialect: tuple[int, int]) -> Iterator[tuple[str, object, str]]:
+    has_more = dialect >= (3, 2)
+    for key, value in item.items():
+        if key in _METHODS or (key == "query" and has_more):
+            yield key.upper(), value, point("paths", path, key)
+        elif key == "additionalOperations" and has_more:
+            for method, node in (as_object(value) or NOTHING).items():
+                yield method, node, point("paths", path, key, method)
+
+
+def _follow(value: object, references: References) -> tuple[Object, str | None]:
+    """The operation, also where somebody put a reference in its place, and why there is none."""
+    try:
+        return references.follow(value, "the operation"), None
+    except Unusable as unusable:
+        return NOTHING, unusable.reason
+
+
+def _wishes(operation: Operation, root: Object, remarks: Remarks) -> Wishes:
+    levels = (
+        Level(title="the operation", where=operation.where, node=operation.node),
+        Level(title="its path item", where=point("paths", operation.path), node=operation.item),
+        Level(title="the document", where="", node=root),
+    )
+    return read_wishes(levels, judge_safety(operation.method), remarks)
+
+
+def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:
+    if refusal is None and (not _TOKEN.fullmatch(method) or method.upper() == "CONNECT"):
+        refusal = "its method cannot be sent"
+    return Operation(method=clean_text(method), path=path, item=item, node=node, where=where, refusal=refusal)

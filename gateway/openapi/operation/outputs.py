@@ -1,0 +1,82 @@
+"""What a tool lists of its results: the schema of the answers, where all of them are JSON objects.
+
+A client may hold every result to it, so there is none where one declared success has no body, or one of another kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import orjson
+
+from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.media_types import essence, is_json, json_rank
+from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, parts
+from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.relaxation import forget_disputed
+from gateway.openapi.schema.translation import Dialect
+
+LARGEST = 32 * 1024
+
+_RESULT = "result"
+_DEEPEST = 8
+
+
+class Outputs:
+    """The output schemas of one document; what only requests have is left out of them."""
+
+    def __init__(self, references: References, dialect: Dialect) -> None:
+        self._references = references
+        self._components = Components(replace(dialect, hidden="writeOnly"))
+
+    def compose(self, answers: Sequence[Object], where: str) -> bytes | None:
+        """The schema that results of these declared successes have; None when there is none to rely on."""
+        schemas = [self._schema(answer) for answer in answers]
+        found = [schema for schema in schemas if schema is not None]
+        if not found or len(found) < len(schemas):
+            return None
+        distinct = [schema for index, schema in enumerate(found) if schema not in found[:index]]
+        node = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        argument = Argument(name=_RESULT, translated=self._components.translate(node, where))
+        needed = closure([argument], self._components)
+        if any(part.external is not None for part in parts([argument], needed)):
+            return None
+        whole = assemble([argument], needed, self._components).schema
+        root = as_object(object_at(whole, "properties").get(_RESULT)) or NOTHING
+        listed = {**root, "type": "object"} | ({"$defs": whole["$defs"]} if "$defs" in whole else {})
+        schema = cast("dict[str, object]", forget_disputed(listed))
+        text = orjson.dumps(schema)
+        return text if len(text) <= LARGEST and compiles(schema) else None
+
+    def _schema(self, answer: Object) -> Object | None:
+        """The schema of an answer that is a JSON object when JSON is asked for, as it is."""
+        content = object_at(answer, "content")
+        named = [name for name in content if is_json(name) and "*" not in essence(name)]
+        if not named:
+            return None
+        try:
+            media = self._references.follow(content[min(named, key=json_rank)], "a media type")
+        except Unusable:
+            return None
+        schema = as_object(media.get("schema"))
+        return schema if schema is not None and self._is_object(schema, 0) else None
+
+    def _is_object(self, node: Object, depth: int) -> bool:
+        try:
+            target = self._references.follow(node, "a schema")
+        except Unusable:
+            return False
+        if target.get("nullable") is True or depth > _DEEPEST:
+            return False
+        if "type" in target:
+            return target["type"] == "object"
+        if "properties" in target:
+            return True
+        merged = [self._is_object(as_object(part) or NOTHING, depth + 1) for part in list_at(target, "allOf")]
+        chosen = [
+            self._is_object(as_object(part) or NOTHING, depth + 1)
+            for key in ("anyOf", "oneOf")
+            for part in list_at(target, key)
+        ]
+        return any(merged) or (bool(chosen) and all(chosen))

@@ -1,0 +1,267 @@
+"""What the parameters of an operation are: where each goes, how it is written, which schema its argument has."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.domain.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
+from gateway.domain.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
+from gateway.openapi.document.json_access import (
+    NOTHING,
+    Object,
+    Unusable,
+    as_list,
+    as_object,
+    clean_text,
+    is_true_at,
+    object_at,
+    quote_text,
+    text_at,
+)
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.file_parts import Uploads
+from gateway.openapi.operation.form_fields import Fields, inner_lists
+from gateway.openapi.operation.media_types import concrete, essence, is_json, is_media_type, is_xml
+from gateway.openapi.schema.components import Components
+from gateway.openapi.schema.keywords import ANNOTATIONS
+from gateway.openapi.schema.translation import Translated
+from gateway.openapi.schema.xml import XmlNodes
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_DELIMITED = (Style.SPACE, Style.PIPE, Style.TAB)
+_STYLES: Mapping[Location, tuple[Style, ...]] = {
+    Location.PATH: (Style.SIMPLE, Style.LABEL, Style.MATRIX),
+    Location.QUERY: (Style.FORM, *_DELIMITED, Style.DEEP_OBJECT),
+    Location.HEADER: (Style.SIMPLE,),
+    Location.COOKIE: (Style.FORM, Style.COOKIE),
+    Location.QUERYSTRING: (Style.FORM,),
+}
+"""What each location may have, its default first; lists divided by tabs come from Swagger 2.0."""
+
+_RESERVED_FROM = {Location.QUERY: (3, 0), Location.PATH: (3, 2), Location.COOKIE: (3, 2)}
+"""Since which version a parameter of the location may leave reserved characters as they are."""
+
+_SCALARS = frozenset(("string", "number", "integer", "boolean", "null"))
+_TAKE_EMPTY = frozenset((*ANNOTATIONS, "type", "maxLength"))
+_TEXT = Translated(schema={"type": "string"})
+_MOST = 1_000
+
+_FORM_TYPE = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter, but for the argument it gets in its operation."""
+
+    plan: ParameterPlan
+    translated: Translated
+    losses: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[Location, str]:
+        """What tells parameters of one operation apart."""
+        return self.plan.location, self.plan.name
+
+
+class Parameters:
+    """The parameters of one document; one that many operations share is read once."""
+
+    def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
+        self._references = references
+        self._components = components
+        self._dialect = dialect
+        self._fields = Fields(Uploads(references), dialect=dialect)
+        self._read: dict[int, Parameter | None] = {}
+
+    def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:
+        """The parameters of all levels, outer ones first, inner ones in place of equal outer ones; and the losses.
+
+        Raises:
+            Unusable: a required parameter cannot be sent.
+        """
+        merged: dict[tuple[Location, str], Parameter] = {}
+        losses: list[str] = []
+        for level in levels:
+            for index, node in enumerate(level):
+                try:
+                    parameter = self._one(node, f"{where}/parameters/{index}")
+                except _LeftOut as left_out:
+                    losses.append(left_out.reason)
+                    continue
+                if parameter is not None:
+                    merged[parameter.key] = parameter
+        if len(merged) > _MOST:
+            raise Unusable(f"it has more than {_MOST} parameters")
+        if len({location for location, _ in merged} & {Location.QUERY, Location.QUERYSTRING}) > 1:
+            raise Unusable("it has a parameter that is the whole query beside parameters in the query")
+        losses += [loss for parameter in merged.values() for loss in parameter.losses]
+        return list(merged.values()), losses
+
+    def _one(self, node: object, where: str) -> Parameter | None:
+        found = self._references.follow(node, "a parameter")
+        if id(found) not in self._read:
+            self._read[id(found)] = self._compile(found, where)
+        return self._read[id(found)]
+
+    def _compile(self, node: Object, where: str) -> Parameter | None:
+        try:
+            name, location = _identify(node)
+            if location is Location.HEADER and name.lower() in DESCRIBED:
+                self._check_described(name)
+                return None
+            _check_name(name, location)
+            return self._described(node, self._planned(node, name, location, where))
+        except _LeftOut:
+            raise
+        except Unusable as unusable:
+            if is_true_at(node, "required") or node.get("in") == Location.PATH:
+                raise
+            raise _LeftOut(f"{unusable.reason}; it is not offered") from unusable
+
+    def _check_described(self, name: str) -> None:
+        """OpenAPI 3 wants such headers ignored. Swagger 2.0 does not, and a credential is one that is missed."""
+        if self._dialect == (2, 0) and name.lower() == "authorization":
+            raise _LeftOut(f"the header {quote_text(name)} is filled from stored credentials only; it is not offered")
+
+    def _planned(self, node: Object, name: str, location: Location, where: str) -> Parameter:
+        is_required = location is Location.PATH or is_true_at(node, "required")
+        if as_object(node.get("content")) is not None or location is Location.QUERYSTRING:
+            media_type, schema = self._content(node, name)
+            plan = ParameterPlan(
+                argument=name,
+                name=name,
+                location=location,
+                style=_STYLES[location][0],
+                explode=_STYLES[location][0] is Style.FORM,
+                required=is_required,
+                media_type=media_type,
+                fields=self._form_fields(media_type, schema),
+            )
+            if not _is_written(media_type, schema):
+                return Parameter(plan=plan, translated=_TEXT, losses=(_as_text(name, media_type),))
+            return Parameter(plan=plan, translated=self._components.translate(schema.get("schema", {}), where))
+        translated = self._components.translate(node.get("schema", {}), f"{where}/schema")
+        style, losses = self._style(node, name, location, translated)
+        explode = node.get("explode")
+        plan = ParameterPlan(
+            argument=name,
+            name=name,
+            location=location,
+            style=style,
+            explode=explode if isinstance(explode, bool) else style in {Style.FORM, Style.COOKIE},
+            required=is_required,
+            allow_reserved=self._may_reserve(location) and is_true_at(node, "allowReserved"),
+            fields=inner_lists(node.get("schema")) if self._dialect == (2, 0) else (),
+        )
+        may_be_empty = location is Location.QUERY and is_true_at(node, "allowEmptyValue")
+        return Parameter(plan=plan, translated=_with_empty(translated) if may_be_empty else translated, losses=losses)
+
+    def _content(self, node: Object, name: str) -> tuple[str, Object]:
+        content = object_at(node, "content")
+        if len(content) != 1:
+            raise Unusable(f"the parameter {quote_text(name)} has no single media type")
+        media_type, media = next(iter(content.items()))
+        found = self._references.follow(media, "a media type") if as_object(media) is not None else NOTHING
+        if not is_media_type(media_type) or not (_is_written(media_type, found) or is_xml(media_type)):
+            raise Unusable(f"the parameter {quote_text(name)} is written as {quote_text(media_type)}, not supported")
+        return concrete(media_type), found
+
+    def _form_fields(self, media_type: str, media: Object) -> tuple[FieldPlan, ...]:
+        if essence(media_type) != _FORM_TYPE:
+            return ()
+        return self._fields.plan(media, BodyKind.FORM, XmlNodes(self._references))[0]
+
+    def _may_reserve(self, location: Location) -> bool:
+        return location in _RESERVED_FROM and self._dialect >= _RESERVED_FROM[location]
+
+    def _style(
+        self, node: Object, name: str, location: Location, translated: Translated
+    ) -> tuple[Style, tuple[str, ...]]:
+        """The declared style. One that its place has not is harmless for a single value, which all write alike.
+
+        In Swagger 2.0 lists are divided alike everywhere.
+        """
+        allowed = _STYLES[location]
+        named = node.get("style", allowed[0].value)
+        for style in (*allowed, *(_DELIMITED if self._dialect == (2, 0) else ())):
+            if style.value == named:
+                return style, ()
+        reason = f"the parameter {quote_text(name)} has the style {quote_text(str(named))}, which its place has not"
+        if not _is_scalar(translated):
+            raise Unusable(reason)
+        return allowed[0], (f"{reason}; {allowed[0]} is used",)
+
+    def _described(self, node: Object, parameter: Parameter) -> Parameter:
+        return replace(parameter, translated=describe(parameter.translated, node))
+
+
+def describe(translated: Translated, node: Object) -> Translated:
+    """The schema with the description and deprecation of what it stands in."""
+    notes: dict[str, object] = {}
+    description = text_at(node, "description")
+    if description is not None and clean_text(description):
+        notes["description"] = clean_text(description)
+    if is_true_at(node, "deprecated"):
+        notes["deprecated"] = True
+    if not notes or translated.schema is False:
+        return translated
+    schema = {} if isinstance(translated.schema, bool) else translated.schema
+    return replace(translated, schema={**schema, **notes})
+
+
+class _LeftOut(Unusable):
+    """An optional parameter that cannot be sent; the operation goes on without it."""
+
+
+def _identify(node: Object) -> tuple[str, Location]:
+    name, place = text_at(node, "name"), node.get("in")
+    if name is None:
+        raise Unusable("a parameter has no name")
+    if not isinstance(place, str) or place not in _PLACES:
+        raise Unusable(f"the parameter {quote_text(name)} does not say where it goes")
+    return name, _PLACES[place]
+
+
+_PLACES = {location.value: location for location in Location}
+
+
+def _check_name(name: str, location: Location) -> None:
+    if location is Location.QUERY and name == METHOD_FIELD:
+        raise Unusable(f"the query parameter {quote_text(name)} would change the method of the operation")
+    if location not in {Location.HEADER, Location.COOKIE}:
+        return
+    if not _TOKEN.fullmatch(name):
+        raise Unusable(f"the {location} parameter {quote_text(name)} has a name that no {location} has")
+    if location is Location.COOKIE:
+        return
+    lower = name.lower()
+    if lower in FRAMING:
+        raise _LeftOut(f"the header {quote_text(name)} is set by the connection; it is not offered")
+    if is_private(name):
+        raise Unusable(f"the header {quote_text(name)} is set by the gateway only")
+
+
+def _with_empty(translated: Translated) -> Translated:
+    """The schema with the empty text allowed beside everything else, where it does not allow it already."""
+    schema = translated.schema
+    if isinstance(schema, bool) or (schema.get("type", "string") == "string" and schema.keys() <= _TAKE_EMPTY):
+        return translated
+    return replace(translated, schema={"anyOf": [schema, {"const": ""}]}, count=translated.count + 2)
+
+
+def _is_scalar(translated: Translated) -> bool:
+    """Whether values of the schema are single ones."""
+    named = None if isinstance(translated.schema, bool) else translated.schema.get("type")
+    return all(isinstance(item, str) and item in _SCALARS for item in as_list(named) or (named,))
+
+
+def _as_text(name: str, media_type: str) -> str:
+    return f"the parameter {quote_text(name)} is {quote_text(media_type)}; it is offered as a text that is written so"
+
+
+def _is_written(media_type: str, media: Object) -> bool:
+    """Whether a value of this type can be put into a parameter: JSON, a form, or text."""
+    name = essence(media_type)
+    is_text = object_at(media, "schema").get("type") == "string"
+    is_loose_text = name.startswith("text/") and not is_xml(media_type)
+    return is_json(media_type) or name == _FORM_TYPE or is_text or is_loose_text

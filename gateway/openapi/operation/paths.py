@@ -1,0 +1,93 @@
+"""What the path of a request looks like: a path template with its base path, encoded, ready for its parameters.
+
+A key of `paths` is a path alone. Some documents write a query behind it, or query parameters as a URI template writes
+them; both are read as what they mean.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from gateway.openapi.document.json_access import Unusable, quote_text
+from gateway.openapi.operation.servers import Server, encode_literal, has_dots
+
+_PLACEHOLDER = re.compile(r"\{([^{}/?#]+)\}")
+_QUERY_EXPRESSION = re.compile(r"\{[?&]([^{}/#]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPlan:
+    """The encoded path with `{n}` for parameter n, and the encoded query that is always sent."""
+
+    path: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A key of `paths` in its parts."""
+
+    path: str
+    query: str
+    """What is fixed of the query."""
+    pairs: Mapping[str, str]
+    """The placeholder that gives a name in the query its value."""
+    offered: tuple[str, ...]
+    """Names in the query that may be left out."""
+
+    @property
+    def placeholders(self) -> list[str]:
+        """The names in the path, in order, each once."""
+        return list(dict.fromkeys(_PLACEHOLDER.findall(self.path)))
+
+
+def read_template(text: str) -> Template:
+    """The parts of a path template.
+
+    Raises:
+        Unusable: it has a parameter that is only a part of a value in the query.
+    """
+    expressions = _QUERY_EXPRESSION.findall(text)
+    path, _, query = _QUERY_EXPRESSION.sub("", text).partition("#")[0].partition("?")
+    fixed: list[str] = []
+    pairs: dict[str, str] = {}
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        whole = _PLACEHOLDER.fullmatch(value)
+        if whole is None or unquote(name) in pairs or not name:
+            fixed.append(part)
+        else:
+            pairs[unquote(name)] = whole[1]
+    if any(map(_PLACEHOLDER.search, fixed)):
+        raise Unusable("the path has a parameter behind its question mark that is no whole value")
+    names = [name.rstrip("*") for expression in expressions for name in expression.split(",")]
+    return Template(
+        path=path,
+        query="&".join(part for part in fixed if part),
+        pairs=pairs,
+        offered=tuple(dict.fromkeys(name for name in names if name)),
+    )
+
+
+def plan_path(server: Server, template: Template, indexes: Mapping[str, int]) -> PathPlan:
+    """The path for a template whose placeholders are fed by these parameters.
+
+    Raises:
+        Unusable: the template cannot be put after a base URL.
+    """
+    if not template.path.startswith("/"):
+        raise Unusable("the path does not begin with a slash")
+    if has_dots(template.path):
+        raise Unusable(f"the path {quote_text(template.path)} has a dot segment")
+    queries = [part for part in (server.query, encode_literal(template.query, safe="?")) if part]
+    return PathPlan(path=server.path + _fill(template.path, indexes), query="&".join(queries))
+
+
+def _fill(template: str, indexes: Mapping[str, int]) -> str:
+    written: list[str] = []
+    end = 0
+    for found in _PLACEHOLDER.finditer(template):
+        written += [encode_literal(template[end : found.start()]), f"{{{indexes[found[1]]}}}"]
+        end = found.end()
+    return "".join([*written, encode_literal(template[end:])])

@@ -1,0 +1,149 @@
+"""How the parts of an operation become one request plan and the arguments that feed it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.domain.plans import Location, ParameterPlan, RequestPlan, Style
+from gateway.openapi.document.json_access import Object, object_at, quote_text
+from gateway.openapi.operation.bodies import Body
+from gateway.openapi.operation.media_types import accept_header
+from gateway.openapi.operation.methods import is_idempotent
+from gateway.openapi.operation.names import name_arguments
+from gateway.openapi.operation.operations import Operation
+from gateway.openapi.operation.parameters import Parameter
+from gateway.openapi.operation.paths import Template, plan_path
+from gateway.openapi.operation.schema_assembly import Argument
+from gateway.openapi.operation.security import SecurityPlan
+from gateway.openapi.operation.servers import Server
+from gateway.openapi.schema.translation import Translated
+
+_TEXT = Translated(schema={"type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What one operation is made of, read and checked."""
+
+    server: Server
+    parameters: Sequence[Parameter]
+    body: Body | None
+    security: SecurityPlan
+    answers: Sequence[Object]
+
+
+def fit_parameters(template: Template, parameters: Sequence[Parameter]) -> tuple[Sequence[Parameter], Sequence[str]]:
+    """The parameters with path and template made to agree, and what had to be done for it."""
+    kept: list[Parameter] = []
+    unused: list[str] = []
+    for parameter in parameters:
+        placed = _place(parameter, template)
+        kept += placed
+        if not placed:
+            unused.append(f"the path parameter {quote_text(parameter.plan.name)} is not in the path; it is not offered")
+    missing = [item for item in _needed(template) if item.key not in {parameter.key for parameter in kept}]
+    losses = [
+        f"the {item.plan.location} parameter {quote_text(item.plan.argument)} is not declared; it is offered as a text"
+        for item in missing
+    ]
+    return [*kept, *missing], [*losses, *unused]
+
+
+def _place(parameter: Parameter, template: Template) -> list[Parameter]:
+    """The parameter where the template has it: in the path, or once for each name in the query that it gives a value;
+    nowhere when it is for the path and the template does not have it."""
+    location, name = parameter.key
+    if location not in {Location.PATH, Location.QUERY} or (location is Location.PATH and name in template.placeholders):
+        return [parameter]
+    wanted = [key for key, placeholder in template.pairs.items() if placeholder == name]
+    if not wanted:
+        return [] if location is Location.PATH else [parameter]
+    plan = parameter.plan
+    if location is Location.PATH:
+        plan = replace(plan, location=Location.QUERY, style=Style.FORM, explode=False)
+    return [replace(parameter, plan=replace(plan, name=key)) for key in wanted]
+
+
+def _needed(template: Template) -> Iterator[Parameter]:
+    """What the template speaks of, as texts."""
+    for name in template.placeholders:
+        yield _text_parameter(Location.PATH, name, argument=name)
+    for name, placeholder in template.pairs.items():
+        yield _text_parameter(Location.QUERY, name, argument=placeholder)
+    for name in template.offered:
+        yield _text_parameter(Location.QUERY, name, argument=name, is_required=False)
+
+
+def plan_request(operation: Operation, template: Template, parts: Parts) -> tuple[RequestPlan, list[Argument]]:
+    """The plan of a request and the arguments a caller gives for it.
+
+    Raises:
+        Unusable: the path cannot be put together.
+    """
+    arguments = name_arguments([(item.plan.location, item.plan.argument) for item in parts.parameters])
+    plans = [
+        replace(parameter.plan, argument=argument)
+        for parameter, argument in zip(parts.parameters, arguments, strict=True)
+    ]
+    indexes = {plan.name: index for index, plan in enumerate(plans) if plan.location is Location.PATH}
+    path = plan_path(parts.server, template, indexes)
+    others = parts.body.others if parts.body else ()
+    choice = _free_name(arguments) if others else "content_type"
+    request = RequestPlan(
+        method=operation.method,
+        origin=parts.server.origin,
+        path=path.path,
+        query=path.query,
+        parameters=tuple(plans),
+        body=parts.body.plan if parts.body else None,
+        bodies=others,
+        choice=choice,
+        accept=accept_header(_answer_types(parts.answers)),
+        security=parts.security.alternatives,
+        idempotent=is_idempotent(operation.method),
+    )
+    return request, [*_arguments(plans, parts), *_choice_argument(request)]
+
+
+def successes(responses: Object) -> Iterator[object]:
+    """The declared answers that are successes; the default one where there is no other."""
+    fine = [node for status, node in responses.items() if status[:1] == "2"]
+    yield from fine or [node for status, node in responses.items() if status == "default"]
+
+
+def _text_parameter(location: Location, name: str, *, argument: str, is_required: bool = True) -> Parameter:
+    style = Style.SIMPLE if location is Location.PATH else Style.FORM
+    plan = ParameterPlan(
+        argument=argument, name=name, location=location, style=style, explode=False, required=is_required
+    )
+    return Parameter(plan=plan, translated=_TEXT)
+
+
+def _arguments(plans: Sequence[ParameterPlan], parts: Parts) -> Iterator[Argument]:
+    for plan, parameter in zip(plans, parts.parameters, strict=True):
+        yield Argument(name=plan.argument, translated=parameter.translated, is_required=plan.required)
+    if parts.body is not None:
+        body = parts.body
+        yield Argument(name=body.plan.argument, translated=body.translated, is_required=body.plan.required)
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    """What the argument is called that chooses the media type of the body."""
+    names = ("content_type", "body_content_type", *(f"content_type_{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
+
+
+def _choice_argument(request: RequestPlan) -> Iterator[Argument]:
+    if request.body is None or not request.bodies:
+        return
+    schema: dict[str, object] = {
+        "type": "string",
+        "enum": list(dict.fromkeys(body.media_type for body in (request.body, *request.bodies))),
+        "default": request.body.media_type,
+        "description": "The media type that the body is sent as.",
+    }
+    yield Argument(name=request.choice, translated=Translated(schema=schema))
+
+
+def _answer_types(answers: Sequence[Object]) -> Iterator[str]:
+    for answer in answers:
+        yield from object_at(answer, "content")

@@ -1,0 +1,131 @@
+"""How arguments and the schemas they share become one JSON schema that keeps the limits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import jsonschema_rs
+import orjson
+
+from gateway.openapi.schema.components import MOST_SCHEMAS, Component, Components
+from gateway.openapi.schema.relaxation import forget_patterns, relax
+from gateway.openapi.schema.translation import Schema, Translated
+
+LARGEST = 256 * 1024
+
+MOST_PATTERN_BYTES = 16 * 1024 * 1024
+
+_MEMBER_BYTES = 6
+_TOO_PATTERNED = "its patterns take too much memory together; they are not checked"
+_LIMITS = f"{LARGEST // 1024} KiB or {MOST_SCHEMAS} schemas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One property of a tool's input."""
+
+    name: str
+    translated: Translated
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """An input schema, its JSON bytes, and what had to be left out of it."""
+
+    schema: dict[str, object]
+    text: bytes
+    losses: tuple[str, ...] = ()
+
+
+def assemble(arguments: Sequence[Argument], needed: Sequence[Component], components: Components) -> Assembly:
+    """One schema of these arguments with the shared schemas they need.
+
+    Beyond the limits the shared ones lose their descriptions; if that is not enough, the farthest accept anything.
+    """
+    root = _root(arguments)
+    base = len(orjson.dumps(root))
+    losses: tuple[str, ...] = ()
+    if not _fits(base, arguments, needed):
+        needed = [components.brief(part) for part in needed]
+        losses = (f"descriptions are left out: with them it exceeds {_LIMITS}",)
+    included = needed if _fits(base, arguments, needed) else _nearest(base, arguments, needed)
+    left_out = needed[len(included) :]
+    if left_out:
+        losses = (*losses, f"{len(left_out)} of its schemas lie beyond {_LIMITS}; anything is accepted there")
+    is_costly = sum(part.pattern_bytes for part in parts(arguments, included)) > MOST_PATTERN_BYTES
+    if is_costly:
+        losses = (*losses, _TOO_PATTERNED)
+    if left_out or is_costly or any(part.is_loosened for part in parts(arguments, included)):
+        stubs = _stubs(arguments, included, left_out)
+        relaxed = relax(_define(root, {part.name: part.schema for part in included} | stubs))
+        schema = cast("dict[str, object]", forget_patterns(relaxed) if is_costly else relaxed)
+        return Assembly(schema=schema, text=orjson.dumps(schema), losses=losses)
+    schema = _define(root, {part.name: part.schema for part in included})
+    text = orjson.dumps(_define(root, {part.name: orjson.Fragment(part.text) for part in included}))
+    return Assembly(schema=schema, text=text, losses=losses)
+
+
+def closure(arguments: Sequence[Argument], components: Components) -> Sequence[Component]:
+    """The shared schemas that these arguments lead to, nearest first."""
+    return components.closure(link for argument in arguments for link in argument.translated.links)
+
+
+def parts(arguments: Sequence[Argument], needed: Sequence[Component]) -> Iterator[Translated]:
+    """Every translated schema in a tool's input."""
+    yield from (argument.translated for argument in arguments)
+    yield from (component.translated for component in needed)
+
+
+def compiles(schema: dict[str, object]) -> bool:
+    """Whether the schema can be checked, with the settings that calls are checked with."""
+    options = jsonschema_rs.RegexOptions()
+    try:
+        jsonschema_rs.Draft202012Validator(schema, validate_formats=True, offline=True, pattern_options=options)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return False
+    return True
+
+
+def _root(arguments: Sequence[Argument]) -> dict[str, object]:
+    root: dict[str, object] = {
+        "type": "object",
+        "properties": {argument.name: argument.translated.schema for argument in arguments},
+    }
+    required = [argument.name for argument in arguments if argument.is_required]
+    if required:
+        root["required"] = required
+    root["additionalProperties"] = False
+    return root
+
+
+def _define(root: dict[str, object], definitions: Mapping[str, object]) -> dict[str, object]:
+    return root | {"$defs": definitions} if definitions else root
+
+
+def _fits(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> bool:
+    length = base + len('"$defs":{},') + sum(len(part.text) + len(part.name) + _MEMBER_BYTES for part in needed)
+    return length <= LARGEST and sum(part.count for part in parts(arguments, needed)) <= MOST_SCHEMAS
+
+
+def _nearest(base: int, arguments: Sequence[Argument], needed: Sequence[Component]) -> Sequence[Component]:
+    """The nearest shared schemas within the limits, with room for the names of those they refer to."""
+    longest = max(len(part.name) for part in needed) + 2 * _MEMBER_BYTES
+    length = base + longest * sum(len(argument.translated.links) for argument in arguments)
+    count = sum(argument.translated.count for argument in arguments)
+    included: list[Component] = []
+    for part in needed:
+        length += len(part.text) + longest * (1 + len(part.translated.links))
+        count += part.translated.count
+        if length > LARGEST or count > MOST_SCHEMAS:
+            break
+        included.append(part)
+    return included
+
+
+def _stubs(
+    arguments: Sequence[Argument], included: Sequence[Component], left_out: Sequence[Component]
+) -> dict[str, Schema]:
+    """Empty schemas for those left out that something still refers to."""
+    linked = {link for part in parts(arguments, included) for link in part.links}
+    return {part.name: {} for part in left_out if part.ref in linked}

@@ -1,0 +1,166 @@
+"""Which credentials an operation takes: its security requirements as alternatives of applicable schemes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urljoin
+
+from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, object_at, quote_text, text_at
+from gateway.openapi.document.references import References, ref_tokens
+from gateway.openapi.document.schema_ids import Identifiers
+from gateway.openapi.operation.servers import Server
+
+_SCOPE = re.compile(r"[!#-\[\]-~]+")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_KEY_KINDS = {
+    "header": SchemeKind.API_KEY_HEADER,
+    "query": SchemeKind.API_KEY_QUERY,
+    "cookie": SchemeKind.API_KEY_COOKIE,
+}
+_HTTP_KINDS = {"basic": SchemeKind.BASIC, "bearer": SchemeKind.BEARER}
+_DIALOGUES = frozenset(
+    ("digest", "dpop", "gnap", "hoba", "mutual", "negotiate", "ntlm", "oauth", "privatetoken", "vapid", "concealed")
+)
+"""HTTP schemes whose credential is worked out anew for each request."""
+_FLOW = "clientCredentials"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """One security scheme as it can be applied; `is_token_needed` where the token has to come from elsewhere."""
+
+    plan: SchemePlan
+    is_token_needed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityPlan:
+    """The alternatives of one operation, and what the admin has to know about them."""
+
+    alternatives: tuple[tuple[SchemePlan, ...], ...] = ()
+    losses: tuple[str, ...] = ()
+
+
+class Schemes:
+    """The security schemes of one document: those that can be applied, and why others cannot."""
+
+    def __init__(self, root: Object, references: References, identifiers: Identifiers | None = None) -> None:
+        """Requirements may name schemes by URI where there are `identifiers` to know them by (OpenAPI 3.2)."""
+        self._root = root
+        self._references = references
+        self._identifiers = identifiers
+        self._usable: dict[str, Scheme] = {}
+        self._refused: dict[str, str] = {}
+        self._default = root.get("security")
+        for name, node in object_at(object_at(root, "components"), "securitySchemes").items():
+            self._take(name, node)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Schemes that a credential can be stored for."""
+        return tuple(self._usable)
+
+    def plan(self, operation: Object, server: Server) -> SecurityPlan:
+        """The alternatives of an operation at this server: its own or the document's.
+
+        Where none can be applied as a whole, what can be applied of them is.
+        """
+        required = as_list(operation.get("security", self._default)) or ()
+        read = [self._alternative(as_object(item), server) for item in required]
+        whole = [usable for usable, refusals in read if not refusals]
+        if whole or not required:
+            plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in whole)
+            return SecurityPlan(alternatives=plans, losses=_token_losses(whole))
+        partial = [usable for usable, _ in read if usable]
+        reasons = dict.fromkeys(reason for _, refusals in read for reason in refusals)
+        what = "with a part of its credentials" if partial else "without a credential"
+        losses = tuple(f"it is called {what}: {reason}" for reason in reasons)
+        plans = tuple(tuple(scheme.plan for scheme in alternative) for alternative in partial)
+        return SecurityPlan(alternatives=plans, losses=losses + (_token_losses(partial) if partial else ()))
+
+    def _alternative(self, requirement: Object | None, server: Server) -> tuple[tuple[Scheme, ...], list[str]]:
+        """The schemes of one alternative that can be applied, and why the others cannot."""
+        if requirement is None:
+            return (), ["a security requirement is no object"]
+        named = {self._name(key): scopes for key, scopes in requirement.items()}
+        refusals = [
+            self._refused.get(name, f"the security scheme {quote_text(name)} is not declared")
+            for name in named
+            if name not in self._usable
+        ]
+        usable = [(self._usable[name], scopes) for name, scopes in named.items() if name in self._usable]
+        return tuple(_with_scopes(scheme, scopes, server) for scheme, scopes in usable), refusals
+
+    def _name(self, key: str) -> str:
+        """The name of a required scheme: itself, or of the component that its URI leads to; else that URI."""
+        if self._identifiers is None or key in self._usable or key in self._refused:
+            return key
+        place = self._identifiers.locate(self._root, key)
+        if place is None:
+            return key
+        tokens = ref_tokens(place)
+        if tokens[:-1] == ["components", "securitySchemes"]:
+            return tokens[-1]
+        self._take(key, {"$ref": place})
+        return key
+
+    def _take(self, name: str, node: object) -> None:
+        try:
+            self._usable[name] = _read(name, self._references.follow(node, "the scheme"))
+        except Unusable as unusable:
+            self._refused[name] = unusable.reason
+
+
+def _with_scopes(scheme: Scheme, scopes: object, server: Server) -> Scheme:
+    """The scheme with what the operation asks of it, and a token URL that is relative resolved."""
+    if scheme.plan.kind is not SchemeKind.CLIENT_CREDENTIALS:
+        return scheme
+    asked = tuple(scope for scope in as_list(scopes) or () if isinstance(scope, str) and _SCOPE.fullmatch(scope))
+    url = urljoin(f"{server.origin}{server.path}/", scheme.plan.token_url or "")
+    return replace(scheme, plan=replace(scheme.plan, scopes=asked, token_url=url))
+
+
+def _token_losses(alternatives: Sequence[tuple[Scheme, ...]]) -> tuple[str, ...]:
+    if any(all(not scheme.is_token_needed for scheme in alternative) for alternative in alternatives):
+        return ()
+    names = dict.fromkeys(
+        scheme.plan.name for alternative in alternatives for scheme in alternative if scheme.is_token_needed
+    )
+    return tuple(f"no token is fetched: store one as the credential {quote_text(name)}" for name in names)
+
+
+def _read(name: str, node: Object) -> Scheme:
+    kind = text_at(node, "type")
+    if kind == "apiKey":
+        return Scheme(plan=_key(name, node))
+    if kind == "http":
+        scheme = (text_at(node, "scheme") or "").lower()
+        return Scheme(plan=_http(name, scheme, text_at(node, "scheme") or ""))
+    if kind == "oauth2" and (token_url := _token_url(node)) is not None:
+        return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.CLIENT_CREDENTIALS, token_url=token_url))
+    if kind in {"oauth2", "openIdConnect"}:
+        return Scheme(plan=SchemePlan(name=name, kind=SchemeKind.BEARER), is_token_needed=True)
+    raise Unusable(f"the security scheme {quote_text(name)} has the type {quote_text(str(kind))}, not supported")
+
+
+def _http(name: str, scheme: str, written: str) -> SchemePlan:
+    if scheme in _HTTP_KINDS:
+        return SchemePlan(name=name, kind=_HTTP_KINDS[scheme])
+    if not _TOKEN.fullmatch(written) or scheme in _DIALOGUES or scheme.startswith("scram-"):
+        raise Unusable(f"the HTTP scheme {quote_text(scheme)} of {quote_text(name)} is not supported")
+    return SchemePlan(name=name, kind=SchemeKind.HTTP, field=written)
+
+
+def _token_url(node: Object) -> str | None:
+    """Where tokens are had for a client's own credentials, if that is one of the flows."""
+    return text_at(object_at(object_at(node, "flows"), _FLOW), "tokenUrl")
+
+
+def _key(name: str, node: Object) -> SchemePlan:
+    place, field = node.get("in"), text_at(node, "name")
+    if not isinstance(place, str) or place not in _KEY_KINDS or field is None:
+        raise Unusable(f"the API key {quote_text(name)} does not say where it goes")
+    if place != "query" and not _TOKEN.fullmatch(field):
+        raise Unusable(f"the API key {quote_text(name)} goes into {quote_text(field)}, which is no {place} name")
+    return SchemePlan(name=name, kind=_KEY_KINDS[place], field=field)

@@ -1,0 +1,133 @@
+"""Where requests of an operation go: its server with variables filled in, as origin, base path and query."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, object_at, quote_text
+
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SAFE = "/:@!$&'()*+,;=-._~%"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DOTS = frozenset((".", "..", "%2e", "%2e%2e", ".%2e", "%2e."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A base URL in its parts: path without a trailing slash, query without its question mark, both encoded."""
+
+    origin: str
+    path: str = ""
+    query: str = ""
+
+
+def parse_server(url: str) -> Server:
+    """An absolute http or https URL as a server.
+
+    Raises:
+        Unusable: the URL is not one requests can go to.
+    """
+    shown = quote_text(url)
+    parts = _split(url.strip(), shown)
+    if parts.username is not None or parts.password is not None:
+        raise Unusable(f"the server URL {shown} contains a user name; store a credential instead")
+    path = encode_literal(parts.path).rstrip("/")
+    if has_dots(path):
+        raise Unusable(f"the server URL {shown} has a dot segment in its path")
+    return Server(origin=_origin(parts, shown), path=path, query=encode_literal(parts.query, safe="?"))
+
+
+def find_server(levels: Sequence[Object], *, document_url: str | None) -> Server:
+    """The first usable server of the innermost level that declares any (operation, path item, document).
+
+    Raises:
+        Unusable: none of them can be used; the reason is the first one's.
+    """
+    declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
+    refusal: Unusable | None = None
+    for item in declared or [{"url": "/"}]:
+        try:
+            return parse_server(_resolve(_fill(as_object(item)), document_url))
+        except Unusable as unusable:
+            refusal = refusal or unusable
+    raise refusal or Unusable("`servers` has to be a list of servers")
+
+
+def list_servers(levels: Sequence[Object], *, document_url: str | None) -> list[str]:
+    """The URLs of all servers of the innermost level that declares any, variables filled in, as far as they can be."""
+    declared = next((as_list(level["servers"]) for level in levels if level.get("servers")), None)
+    found: list[str] = []
+    unusable: list[str] = []
+    for item in map(as_object, declared or [{"url": "/"}]):
+        url = item.get("url") if item is not None else None
+        if not isinstance(url, str):
+            continue
+        try:
+            found.append(_resolve(_fill(item), document_url))
+        except (Unusable, ValueError):
+            unusable.append(url)
+    return found or unusable
+
+
+def encode_literal(text: str, *, safe: str = "") -> str:
+    """Fixed text of a path, percent-encoded where it must be; what is encoded already stays."""
+    return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE + safe)
+
+
+def has_dots(path: str) -> bool:
+    """Whether a path has a segment that means this or the parent directory."""
+    return not _DOTS.isdisjoint(segment.split(";", 1)[0] for segment in path.lower().split("/"))
+
+
+def _fill(server: Object | None) -> str:
+    url = server.get("url") if server is not None else None
+    if server is None or not isinstance(url, str):
+        raise Unusable("a server has no `url`")
+    variables = object_at(server, "variables")
+    return _VARIABLE.sub(lambda found: _value(variables, found[1], url), url)
+
+
+def _value(variables: Object, name: str, url: str) -> str:
+    variable = object_at(variables, name)
+    choices = as_list(variable.get("enum")) or ()
+    value = variable.get("default", choices[0] if choices else None)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise Unusable(f"the server URL {quote_text(url)} has no default for its variable {quote_text(name)}")
+    return str(value)
+
+
+def _resolve(url: str, document_url: str | None) -> str:
+    if "://" in url.split("?", 1)[0]:
+        return url
+    if document_url is None:
+        raise Unusable(f"the server URL {quote_text(url)} is relative and no base URL is given")
+    return urljoin(document_url, url)
+
+
+def _split(url: str, shown: str) -> SplitResult:
+    if any(ord(character) < 0x21 or ord(character) == 0x7F for character in url) or "\\" in url:
+        raise Unusable(f"the server URL {shown} has a character that no URL has")
+    try:
+        parts = urlsplit(url)
+        is_complete = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError as error:
+        raise Unusable(f"the server URL {shown} is no URL: {error}") from error
+    if parts.scheme not in _DEFAULT_PORTS or not is_complete:
+        raise Unusable(f"the server URL {shown} is no absolute http or https URL")
+    return parts
+
+
+def _origin(parts: SplitResult, shown: str) -> str:
+    host = parts.hostname or ""
+    try:
+        ascii_host = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise Unusable(f"the server URL {shown} has a host name that is none") from error
+    if not re.fullmatch(r"[0-9a-z._:-]+", ascii_host):
+        raise Unusable(f"the server URL {shown} has a host name that is none")
+    bracketed = f"[{ascii_host}]" if ":" in ascii_host else ascii_host
+    port = parts.port
+    suffix = "" if port is None or port == _DEFAULT_PORTS[parts.scheme] else f":{port}"
+    return f"{parts.scheme}://{bracketed}{suffix}"

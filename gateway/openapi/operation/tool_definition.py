@@ -1,0 +1,63 @@
+"""What a generated tool says of itself: description, title, annotations, safety, and the bytes it is listed as."""
+
+import orjson
+
+from gateway.domain.policy import Safety
+from gateway.openapi.document.json_access import clean_text, is_true_at, list_at, text_at
+from gateway.openapi.operation.input_schema import InputSchema
+from gateway.openapi.operation.methods import is_idempotent, judge_safety
+from gateway.openapi.operation.operations import Operation
+
+_LONGEST_DESCRIPTION = 2_000
+_LONGEST_TITLE = 200
+_LONGEST_TAG = 100
+_MOST_TAGS = 50
+
+
+def define_tool(name: str, operation: Operation, schema: InputSchema, *, output: bytes | None = None) -> bytes:
+    """The tool as it is listed, as compact JSON; `output` is the schema of its results where it lists one."""
+    title = _title(operation)
+    reads = safety_of(operation) is Safety.SAFE
+    named = {"name": name, "title": title} if title else {"name": name}
+    return orjson.dumps(
+        named
+        | {
+            "description": _description(operation),
+            "inputSchema": orjson.Fragment(schema.text),
+            **({} if output is None else {"outputSchema": orjson.Fragment(output)}),
+            "annotations": {
+                "readOnlyHint": reads,
+                "destructiveHint": not reads,
+                "idempotentHint": is_idempotent(operation.method),
+                "openWorldHint": True,
+            },
+        }
+    )
+
+
+def safety_of(operation: Operation) -> Safety:
+    """How much harm the operation can do: what its method says, or the stricter level that its document asks for."""
+    return operation.wishes.safety or judge_safety(operation.method)
+
+
+def list_tags(operation: Operation) -> tuple[str, ...]:
+    """The operation's tags, by which profiles select; so many and so long ones as anybody reads."""
+    named = [tag for tag in list_at(operation.node, "tags") if isinstance(tag, str)]
+    cleaned = dict.fromkeys(_cut(clean_text(tag).strip(), _LONGEST_TAG) for tag in named[:_MOST_TAGS])
+    return tuple(tag for tag in cleaned if tag)
+
+
+def _title(operation: Operation) -> str:
+    said = operation.wishes.title or clean_text(text_at(operation.node, "summary") or "")
+    return _cut(" ".join(said.split()), _LONGEST_TITLE)
+
+
+def _description(operation: Operation) -> str:
+    summary, text = (clean_text(text_at(operation.node, key) or "") for key in ("summary", "description"))
+    said = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
+    said = operation.wishes.description or said or clean_text(f"{operation.method} {operation.path}")
+    return _cut(f"Deprecated. {said}" if is_true_at(operation.node, "deprecated") else said, _LONGEST_DESCRIPTION)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

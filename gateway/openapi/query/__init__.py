@@ -1,0 +1,1 @@
+"""Query tools over documents: outlines, search, details, truncated to a size."""

@@ -1,0 +1,336 @@
+"""What the query tools answer: pure functions of what a caller sees and of the arguments, which are valid already."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import msgspec
+
+from gateway.openapi.document.json_access import as_list, as_object
+from gateway.openapi.query.api import View
+from gateway.openapi.query.outline import Endpoint, SchemaEntry
+from gateway.openapi.query.references import DEEPEST, Resolver
+from gateway.openapi.query.search import Hit, suggest
+from gateway.openapi.query.sizes import measure
+from gateway.openapi.query.truncation import LARGEST, find_part, fit, skip
+
+DEFAULT_LIMIT = 50
+MOST = 500
+_AROUND = 12
+LARGEST_PAGE = 256 * 1024
+"""Bytes of the items on one page; the first item is shown whatever it takes."""
+
+_LONGEST_SHOWN = 300
+_MOST_SUGGESTED = 5
+
+Answer = dict[str, object]
+_Item = TypeVar("_Item")
+
+
+class Unfound(Exception):
+    """There is no such thing; `suggestions` are what may have been meant."""
+
+    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestions = suggestions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The arguments of one call, where its page begins, and what makes the cursor of the next one."""
+
+    arguments: Mapping[str, object]
+    offset: int = 0
+    mint: Callable[[int], str] = str
+
+    @property
+    def limit(self) -> int:
+        """How many items are wanted at most."""
+        return cast("int", self.arguments.get("limit", DEFAULT_LIMIT))
+
+    def text(self, name: str) -> str | None:
+        """A text among the arguments."""
+        value = self.arguments.get(name)
+        return value if isinstance(value, str) else None
+
+    @property
+    def depth(self) -> int:
+        """How many references inside each other are to be resolved."""
+        depth = self.arguments.get("depth")
+        if isinstance(depth, int):
+            return depth
+        return DEEPEST if self.arguments.get("resolve") is True else 0
+
+
+Answering = Callable[[Sequence[View], Asked], Answer]
+
+
+def describe_api(views: Sequence[View], asked: Asked) -> Answer:
+    """What a source says of itself; of several, all do."""
+    del asked
+    if len(views) == 1:
+        return _about(views[0], LARGEST)
+    return {"sources": [_about(view, LARGEST // max(len(views), 1)) for view in views]}
+
+
+def list_endpoints(views: Sequence[View], asked: Asked) -> Answer:
+    """Operations in the order of the documents, of one method or tag if asked for."""
+    method, tag = asked.text("method"), asked.text("tag")
+    found = [
+        (view, endpoint)
+        for view in views
+        for endpoint in view.endpoints
+        if (method is None or endpoint.method == method.upper())
+        and (tag is None or tag.casefold() in {known.casefold() for known in endpoint.tags})
+    ]
+    shown, page = _page(found, asked, lambda item: _listed(*item, views))
+    return {"endpoints": shown, **page}
+
+
+def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
+    """Operations that fit words, the best first."""
+    where = asked.text("searchIn") or "all"
+    field = None if where == "all" else where
+    hits = [
+        (view, hit)
+        for view in views
+        for hit in view.api.words.search(asked.text("query") or "", field)
+        if view.shows(hit.endpoint)
+    ]
+    if len(views) > 1:
+        hits.sort(key=lambda found: -found[1].relevance)
+    shown, page = _page(hits, asked, lambda item: _hit(*item, views))
+    return {"results": shown, **page}
+
+
+def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
+    """Everything that applies to one operation."""
+    view, endpoint = find_named(views, asked.arguments)
+    resolver = Resolver(view.api.outline)
+    details = _open(cast("Answer", msgspec.json.decode(endpoint.details)), resolver)
+    tool = view.tools.get(endpoint.identity)
+    head: Answer = {"source": view.source, "operation": endpoint.identity}
+    head |= {"path": endpoint.path, "method": endpoint.method}
+    said = _said(
+        summary=endpoint.summary,
+        description=endpoint.description,
+        operationId=endpoint.operation_id,
+        tags=list(endpoint.tags),
+        deprecated=endpoint.deprecated,
+    )
+    whole: Answer = head | said | cast("Answer", resolver.resolve(details, asked.depth))
+    if tool is not None:
+        whole |= {"tool": tool.name, "inputSchema": msgspec.json.decode(tool.definition)["inputSchema"]}
+    return _cut_to_size(whole, head, asked)
+
+
+def list_schemas(views: Sequence[View], asked: Asked) -> Answer:
+    """Named schemas in the order of the documents."""
+    found = [(view, entry) for view in views for entry in view.schemas]
+    shown, page = _page(found, asked, lambda item: _entry(*item, views))
+    return {"schemas": shown, **page}
+
+
+def get_schema_details(views: Sequence[View], asked: Asked) -> Answer:
+    """One schema, what it leads to, and what leads to it."""
+    view, entry = _find_schema(views, asked.text("name") or "")
+    schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), asked.depth, within=entry.name)
+    seen = {known.name for known in view.schemas}
+    users = view.api.dependants(entry.name) & seen
+    callers = [
+        endpoint.identity
+        for endpoint in view.endpoints
+        if entry.name in endpoint.schemas or not users.isdisjoint(endpoint.schemas)
+    ]
+    head: Answer = {"source": view.source, "name": entry.name}
+    whole = head | {
+        "schema": schema,
+        "dependencies": sorted(view.api.dependencies([entry.name]) & seen),
+        "usedBy": [*sorted(users), *callers],
+    }
+    return _cut_to_size(whole, head, asked)
+
+
+ANSWERS: Mapping[str, Answering] = {
+    "get_api_info": describe_api,
+    "list_endpoints": list_endpoints,
+    "search_endpoints": search_endpoints,
+    "get_endpoint_details": get_endpoint_details,
+    "list_schemas": list_schemas,
+    "get_schema_details": get_schema_details,
+}
+"""What answers each of the six tools that only tell."""
+
+
+def choose_views(views: Sequence[View], source: str | None) -> Sequence[View]:
+    """The view of the source of this name, or all of them.
+
+    Raises:
+        Unfound: there is none.
+    """
+    if source is None:
+        return views
+    found = [view for view in views if view.source == source]
+    if not found:
+        names = [view.source for view in views]
+        raise Unfound(f"Source not found: {_cut(source)}", suggest(source, names) or names[:_MOST_SUGGESTED])
+    return found
+
+
+def find_named(views: Sequence[View], arguments: Mapping[str, object]) -> tuple[View, Endpoint]:
+    """The operation that the arguments name: by `operation`, by `path` and `method`, or by both alike.
+
+    Raises:
+        Unfound: they name none, several, or two different ones.
+    """
+    named, path, method = (arguments.get(name) for name in ("operation", "path", "method"))
+    keys = [named] if isinstance(named, str) else []
+    if isinstance(path, str) and isinstance(method, str):
+        keys.append(f"{method} {path}")
+    elif not keys:
+        raise Unfound("Name the endpoint: `operation` as it is listed, or `path` and `method`")
+    found = [find_endpoint(views, key) for key in keys]
+    if len({(view.source, endpoint.identity) for view, endpoint in found}) > 1:
+        shown = [endpoint.identity for _, endpoint in found]
+        raise Unfound("`operation` is another endpoint than `method` and `path`: give one of the two", shown)
+    return found[0]
+
+
+def find_endpoint(views: Sequence[View], key: str) -> tuple[View, Endpoint]:
+    """The one operation that is called so.
+
+    Raises:
+        Unfound: there is none, or there are several.
+    """
+    found = [(view, endpoint) for view in views for endpoint in view.find(key)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        shown = [f"{view.source}: {endpoint.identity}" for view, endpoint in found[:_MOST_SUGGESTED]]
+        raise Unfound(f"Several operations are called {_cut(key)}: name the source, or method and path", shown)
+    names = {name for view in views for endpoint in view.endpoints for name in _names(view, endpoint)}
+    raise Unfound(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
+
+
+def _names(view: View, endpoint: Endpoint) -> Iterable[str]:
+    return filter(None, (endpoint.identity, endpoint.operation_id or view.tool_name(endpoint)))
+
+
+def _find_schema(views: Sequence[View], name: str) -> tuple[View, SchemaEntry]:
+    found = [
+        (view, entry)
+        for view in views
+        for entry in view.schemas
+        if entry.name == name.removeprefix(f"{view.api.outline.section}/")
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Unfound(f"Several sources have a schema {_cut(name)}: name one", [view.source for view, _ in found])
+    names = {entry.name for view in views for entry in view.schemas}
+    raise Unfound(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
+
+
+def _about(view: View, room: int) -> Answer:
+    """What a source says of itself; so much of its texts and tags as there is room for."""
+    outline = view.api.outline
+    about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
+    texts = _said(summary=outline.summary, description=outline.description)
+    counts: Answer = {"totalEndpoints": len(view.endpoints), "totalSchemas": len(view.schemas)}
+    whole = about | texts | {"openapi": outline.openapi, "servers": list(outline.servers), "tags": list(outline.tags)}
+    if measure(whole | counts, level=2) <= room:
+        return whole | counts
+    short = {name: _cut(cast("str", text)) for name, text in texts.items()}
+    servers = _first(outline.servers, room // 4)
+    tags = _first(outline.tags, room // 2)
+    return about | short | {"openapi": outline.openapi, "servers": servers, "tags": tags} | counts
+
+
+def _first(texts: Sequence[str], room: int) -> Sequence[str]:
+    """The first of them, as many as there is room for."""
+    shown: list[str] = []
+    for text in texts:
+        room -= measure(text) + _AROUND
+        if room < 0:
+            break
+        shown.append(text)
+    return shown
+
+
+def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
+    head = {"operation": endpoint.identity, "path": endpoint.path, "method": endpoint.method}
+    return head | _said(
+        source=view.source if len(views) > 1 else None,
+        summary=endpoint.summary,
+        tags=list(endpoint.tags),
+        operationId=endpoint.operation_id,
+        deprecated=endpoint.deprecated,
+    )
+
+
+def _hit(view: View, hit: Hit, views: Sequence[View]) -> Answer:
+    said = _said(description=_cut(hit.endpoint.description))
+    return _listed(view, hit.endpoint, views) | said | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
+
+
+def _entry(view: View, entry: SchemaEntry, views: Sequence[View]) -> Answer:
+    kind = entry.kind if isinstance(entry.kind, str) else list(entry.kind)
+    return {"name": entry.name} | _said(
+        source=view.source if len(views) > 1 else None,
+        type=kind,
+        description=entry.description,
+        deprecated=entry.deprecated,
+    )
+
+
+def _said(**members: object) -> Answer:
+    """Those that say something."""
+    return {name: value for name, value in members.items() if value}
+
+
+def _page(found: Sequence[_Item], asked: Asked, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
+    """The wanted items, as many of them as a page may hold, and what is said of the page."""
+    shown: list[Answer] = []
+    room = LARGEST_PAGE
+    for item in found[asked.offset : asked.offset + asked.limit]:
+        answer = show(item)
+        room -= measure(answer, level=2)
+        if room < 0 and shown:
+            break
+        shown.append(answer)
+    page: Answer = {"total": len(found), "limit": asked.limit, "offset": asked.offset}
+    if shown and asked.offset + len(shown) < len(found):
+        page["nextCursor"] = asked.mint(asked.offset + len(shown))
+    return shown, page
+
+
+def _open(details: Answer, resolver: Resolver) -> Answer:
+    """The details with parameters, body and answers themselves in place of references to them; schemas stay."""
+    opened = dict(details)
+    parameters = as_list(details.get("parameters"))
+    if parameters is not None:
+        opened["parameters"] = [resolver.open(parameter) for parameter in parameters]
+    if "requestBody" in details:
+        opened["requestBody"] = resolver.open(details["requestBody"])
+    responses = as_object(details.get("responses"))
+    if responses is not None:
+        opened["responses"] = {status: resolver.open(response) for status, response in responses.items()}
+    return opened
+
+
+def _cut_to_size(whole: Answer, head: Answer, asked: Asked) -> Answer:
+    """The answer within the limit of bytes, or the part of it that was asked for."""
+    pointer, offset = asked.text("pointer"), cast("int", asked.arguments.get("offset", 0))
+    if pointer is None:
+        return cast("Answer", fit(whole))
+    part, is_there = find_part(whole, pointer)
+    if not is_there:
+        raise Unfound(f"There is nothing at the pointer {_cut(pointer)}", [f"/{name}" for name in whole])
+    answer: Answer = {**head, "pointer": pointer} | ({"offset": offset} if offset else {})
+    room = LARGEST - measure({**answer, "value": None}, level=1)
+    return answer | {"value": fit(skip(part, offset), limit=room, pointer=pointer, offset=offset, level=1)}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,111 @@
+"""One document as the query tools look at it, and as much of it as one caller sees."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gateway.domain.tools import Tool
+from gateway.openapi.query.outline import Endpoint, Outline, SchemaEntry
+from gateway.openapi.query.search import Words
+
+
+class Api:
+    """An outline with what is made of it on first use; shared by all who may see the source."""
+
+    def __init__(self, outline: Outline, size: int = 0) -> None:
+        self.outline = outline
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes: those of the outline, which are given, and those of the words."""
+        return self._size + (self.words.size if "words" in vars(self) else 0)
+
+    @cached_property
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """The operations by identity."""
+        return {endpoint.identity: endpoint for endpoint in self.outline.endpoints}
+
+    @cached_property
+    def schemas(self) -> Mapping[str, SchemaEntry]:
+        """The schemas by name."""
+        return {entry.name: entry for entry in self.outline.schemas}
+
+    @cached_property
+    def words(self) -> Words:
+        """Where each word occurs."""
+        return Words(self.outline.endpoints)
+
+    @cached_property
+    def users(self) -> Mapping[str, Sequence[str]]:
+        """The schemas that refer to each schema themselves."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for entry in self.outline.schemas:
+            for link in entry.links:
+                found[link].append(entry.name)
+        return found
+
+    def dependencies(self, names: Iterable[str]) -> frozenset[str]:
+        """Every schema that these lead to, themselves only where something leads back to them."""
+        return _closure(names, lambda name: self.schemas[name].links if name in self.schemas else ())
+
+    def dependants(self, name: str) -> frozenset[str]:
+        """Every schema that leads to this one."""
+        return _closure([name], lambda used: self.users.get(used, ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """As much of a source as one caller sees: `tools` are its operations by identity.
+
+    Where the caller sees the whole source, what became no tool is shown too.
+    """
+
+    source: str
+    api: Api
+    tools: Mapping[str, Tool]
+    is_whole: bool
+
+    def shows(self, endpoint: Endpoint) -> bool:
+        """Whether the caller sees this operation."""
+        return endpoint.identity in self.tools or (self.is_whole and not endpoint.is_callable)
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint]:
+        """The operations that are seen, in the order of the document."""
+        return [endpoint for endpoint in self.api.outline.endpoints if self.shows(endpoint)]
+
+    @property
+    def schemas(self) -> Sequence[SchemaEntry]:
+        """The schemas that are seen: all, or those that operations lead to which are seen."""
+        if self.is_whole:
+            return self.api.outline.schemas
+        first = {name for endpoint in self.endpoints for name in endpoint.schemas}
+        reached = first | self.api.dependencies(first)
+        return [entry for entry in self.api.outline.schemas if entry.name in reached]
+
+    def find(self, key: str) -> Sequence[Endpoint]:
+        """The operations that are called so: by `METHOD path`, else by operationId or the name of the tool."""
+        method, _, path = key.strip().partition(" ")
+        for identity in (key, f"{method.upper()} {path.strip()}"):
+            found = self.api.endpoints.get(identity)
+            if found is not None and self.shows(found):
+                return [found]  # what lists show as `operation` leads there, whatever operationIds a document gives
+        return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
+
+    def tool_name(self, endpoint: Endpoint) -> str | None:
+        """What the operation's tool is called; None when there is none."""
+        tool = self.tools.get(endpoint.identity)
+        return None if tool is None else tool.name
+
+
+def _closure(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [link for name in names for link in step(name)]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += step(name)
+    return frozenset(found)

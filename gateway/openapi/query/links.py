@@ -1,0 +1,78 @@
+"""What the references in parts of a document lead to: named schemas, and other parts that have to stand beside."""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.openapi.document.json_access import Unusable, as_list, as_object, point
+from gateway.openapi.document.references import References, ref_tokens
+
+
+class Links:
+    """The references of one document, followed once each; external ones lead nowhere."""
+
+    def __init__(self, references: References, section: Sequence[str]) -> None:
+        self._references = references
+        self._section = list(section)
+        self._targets: dict[str, object] = {}
+        self._direct: dict[str, Sequence[str]] = {}
+
+    @property
+    def targets(self) -> Mapping[str, object]:
+        """What is no named schema and was referred to, by pointer."""
+        return self._targets
+
+    def schemas_of(self, node: object) -> tuple[str, ...]:
+        """The named schemas a part refers to, itself or through what is no named schema; in order of names."""
+        found: set[str] = set()
+        seen: set[str] = set()
+        waiting = list(find_refs(node))
+        while waiting:
+            pointer = self._references.canonical(waiting.pop())
+            if pointer in seen:
+                continue
+            seen.add(pointer)
+            name = self._name(pointer)
+            if name is not None:
+                found.add(name)
+            if name is None or pointer.count("/") > len(self._section) + 1:
+                waiting += self._refs_behind(pointer)
+        return tuple(sorted(found))
+
+    def _name(self, pointer: str) -> str | None:
+        """The named schema that the pointer lies in."""
+        tokens = ref_tokens(pointer)
+        depth = len(self._section)
+        if tokens[:depth] != self._section or len(tokens) <= depth:
+            return None
+        return tokens[depth].encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+    def _refs_behind(self, pointer: str) -> Sequence[str]:
+        if pointer not in self._direct:
+            try:
+                target = self._references.target(pointer)
+            except Unusable:
+                self._direct[pointer] = ()
+            else:
+                self._targets[pointer] = target
+                self._direct[pointer] = find_refs(target)
+        return self._direct[pointer]
+
+
+def find_refs(node: object) -> Sequence[str]:
+    """Every local reference in a value, each once."""
+    found: dict[str, None] = {}
+    stack = [node]
+    while stack:
+        value = stack.pop()
+        mapping = as_object(value)
+        if mapping is not None:
+            ref = mapping.get("$ref")
+            if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")):
+                found[ref] = None
+            stack += mapping.values()
+        stack += as_list(value) or ()
+    return tuple(found)
+
+
+def spell_pointer(ref: str) -> str:
+    """The one spelling for all local references to the same place."""
+    return "#" + point(*ref_tokens(ref))

@@ -1,0 +1,291 @@
+"""What the query tools know of a document: its operations with everything that applies to them, and its schemas.
+
+References are kept as they are; what they point at stands beside, once. Parameters of path items, servers and security
+are already merged into the operations. An outline is made when a document is imported and stored with that version.
+"""
+
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import orjson
+
+from gateway.openapi.document.document import Document
+from gateway.openapi.document.json_access import (
+    Object,
+    Unusable,
+    as_list,
+    as_object,
+    is_true_at,
+    list_at,
+    object_at,
+    text_at,
+)
+from gateway.openapi.document.references import References
+from gateway.openapi.operation.operations import Operation
+from gateway.openapi.operation.servers import list_servers
+from gateway.openapi.query.links import Links
+
+LARGEST = 48 * 1024 * 1024
+"""Bytes of details that one outline may have; operations and schemas beyond are listed without them."""
+
+_LONGEST_SUMMARY = 200
+_LONGEST_TEXT = 4_000
+_LONGEST_NAME = 200
+_MOST_NAMES = 100
+_KEPT = ("requestBody", "responses", "externalDocs", "callbacks")
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One operation; `schemas` are those it refers to itself, `details` is what it says as JSON."""
+
+    method: str
+    path: str
+    summary: str = ""
+    description: str = ""
+    operation_id: str | None = None
+    tags: tuple[str, ...] = ()
+    deprecated: bool = False
+    parameters: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    is_callable: bool = True
+    details: msgspec.Raw = _NOTHING
+
+    @property
+    def identity(self) -> str:
+        """What the operation is known by: `METHOD path`."""
+        return f"{self.method} {self.path}"
+
+
+class SchemaEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One named schema; `links` are the schemas it refers to itself."""
+
+    name: str
+    kind: str | tuple[str, ...] = ""
+    description: str = ""
+    deprecated: bool = False
+    links: tuple[str, ...] = ()
+    schema: msgspec.Raw = _NOTHING
+
+
+class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One document; `targets` are the parts that references lead to and that are no named schema, by pointer."""
+
+    title: str
+    version: str
+    openapi: str = ""
+    summary: str = ""
+    description: str = ""
+    servers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    section: str = "#/components/schemas"
+    endpoints: tuple[Endpoint, ...] = ()
+    schemas: tuple[SchemaEntry, ...] = ()
+    targets: dict[str, msgspec.Raw] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlined:
+    """What an outline is made from: the document, the same in terms of OpenAPI 3, and what was made of it."""
+
+    document: Document
+    root: Object
+    references: References
+    operations: Sequence[Operation]
+    """Those of the document that were chosen."""
+    is_part: bool
+    """Whether others were left out; then only what the chosen ones lead to is told."""
+    callable_identities: Collection[str]
+    base_url: str | None
+    document_url: str | None
+
+
+_decode = msgspec.json.Decoder(Outline).decode
+
+
+def encode_outline(outline: Outline) -> bytes:
+    """The outline as it is stored."""
+    return zlib.compress(msgspec.json.encode(outline), level=6)
+
+
+def decode_outline(stored: bytes) -> tuple[Outline, int]:
+    """The outline that was stored, and about how many bytes it takes."""
+    text = zlib.decompress(stored)
+    return _decode(text), 2 * len(text)
+
+
+def outline_document(found: Outlined) -> Outline:
+    """The outline of a document that was compiled."""
+    is_swagger = found.document.dialect == (2, 0)
+    section = ("definitions",) if is_swagger else ("components", "schemas")
+    return _Outliner(found, section).run()
+
+
+class _Outliner:
+    """One pass over one document."""
+
+    def __init__(self, found: Outlined, section: Sequence[str]) -> None:
+        self._found = found
+        self._links = Links(found.references, section)
+        self._named = found.document.root
+        for key in section:
+            self._named = object_at(self._named, key)
+        self._section = "#/" + "/".join(section)
+        self._room = LARGEST
+
+    def run(self) -> Outline:
+        """Operations first, so that they have their room."""
+        found = self._found
+        about = object_at(found.document.root, "info")
+        endpoints = tuple(self._endpoint(operation) for operation in found.operations)
+        schemas = self._reached(endpoints) if found.is_part else tuple(self._named)
+        return Outline(
+            title=found.document.title,
+            version=found.document.version,
+            openapi=".".join(map(str, found.document.dialect)),
+            summary=clean(text_at(about, "summary") or "")[:_LONGEST_TEXT],
+            description=clean(text_at(about, "description") or "")[:_LONGEST_TEXT],
+            servers=self._servers(found.root),
+            tags=self._tags(endpoints),
+            section=self._section,
+            endpoints=endpoints,
+            schemas=tuple(self._schema(name, self._named[name]) for name in schemas),
+            targets={pointer: self._encode(node) for pointer, node in self._links.targets.items()},
+        )
+
+    def _reached(self, endpoints: Iterable[Endpoint]) -> Sequence[str]:
+        """The schemas that these operations lead to, in the order of the document."""
+        waiting = [name for endpoint in endpoints for name in endpoint.schemas]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen and name in self._named:
+                seen.add(name)
+                waiting += self._links.schemas_of(self._named[name])
+        return [name for name in self._named if name in seen]
+
+    def _tags(self, endpoints: Sequence[Endpoint]) -> tuple[str, ...]:
+        """The tags, those first that the document declares."""
+        used = dict.fromkeys(_tags_of(endpoints))
+        declared = _declared_tags(self._found.document.root)
+        return tuple(dict.fromkeys([*(tag for tag in declared if not self._found.is_part or tag in used), *used]))
+
+    def _endpoint(self, operation: Operation) -> Endpoint:
+        node = operation.node
+        parameters = self._merge(operation)
+        details = self._details(operation, parameters)
+        return Endpoint(
+            method=clean(operation.method),
+            path=clean(operation.path),
+            summary=_cut(text_at(node, "summary"), _LONGEST_SUMMARY),
+            description=_cut(text_at(node, "description"), _LONGEST_TEXT),
+            operation_id=None if operation.operation_id is None else clean(operation.operation_id),
+            tags=_names(list_at(node, "tags")),
+            deprecated=is_true_at(node, "deprecated"),
+            parameters=_names(name for name, _ in parameters),
+            schemas=self._links.schemas_of(details),
+            is_callable=operation.identity in self._found.callable_identities,
+            details=self._encode(details),
+        )
+
+    def _details(self, operation: Operation, parameters: Sequence[tuple[str, object]]) -> Object:
+        node, levels = operation.node, [operation.node, operation.item, self._found.root]
+        details: dict[str, object] = {}
+        if parameters:
+            details["parameters"] = [parameter for _, parameter in parameters]
+        details |= {key: node[key] for key in _KEPT if key in node}
+        if self._found.document.dialect == (2, 0):
+            details |= self._swagger_answers(operation)
+        details["servers"] = list(self._servers(*levels))
+        security = node.get("security", self._found.root.get("security"))
+        if as_list(security) is not None:
+            details["security"] = security
+        return details
+
+    def _swagger_answers(self, operation: Operation) -> Object:
+        """The answers in the words of the document: rewriting them keeps only what calls need."""
+        item = object_at(object_at(self._found.document.root, "paths"), operation.path)
+        answers = object_at(item, operation.method.lower()).get("responses")
+        return {} if answers is None else {"responses": answers}
+
+    def _merge(self, operation: Operation) -> Sequence[tuple[str, object]]:
+        """The name of each parameter and the parameter as written; an operation's own wins over its path's."""
+        merged: dict[tuple[object, object], tuple[str, object]] = {}
+        for node in (*list_at(operation.item, "parameters"), *list_at(operation.node, "parameters")):
+            try:
+                found = self._found.references.follow(node, "a parameter")
+            except Unusable:
+                continue
+            name = found.get("name")
+            if isinstance(name, str):
+                merged[name, str(found.get("in"))] = (name, node)
+        return list(merged.values())
+
+    def _schema(self, name: str, node: object) -> SchemaEntry:
+        about = as_object(node) or {}
+        kind = about.get("type")
+        kinds = as_list(kind)
+        shown: str | tuple[str, ...] = kind if isinstance(kind, str) else ""
+        if kinds is not None:
+            shown = tuple(str(item) for item in kinds[:10])
+        elif "$ref" in about:
+            shown = "reference"
+        return SchemaEntry(
+            name=clean(name),
+            kind=shown,
+            description=_cut(text_at(about, "description"), _LONGEST_SUMMARY),
+            deprecated=is_true_at(about, "deprecated"),
+            links=self._links.schemas_of(node),
+            schema=self._encode(node),
+        )
+
+    def _servers(self, *levels: Object) -> tuple[str, ...]:
+        if self._found.base_url is not None:
+            return (self._found.base_url,)
+        return tuple(map(clean, list_servers(levels, document_url=self._found.document_url)))
+
+    def _encode(self, value: object) -> msgspec.Raw:
+        if self._room <= 0:
+            return _NOTHING
+        try:
+            text = orjson.dumps(value)
+        except TypeError:  # a number beyond 64 bits, half of a surrogate pair
+            text = msgspec.json.encode(_plain(value))
+        self._room -= len(text)
+        return msgspec.Raw(text)
+
+
+def clean(text: str) -> str:
+    """Text of a document as it is stored: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _plain(value: object) -> object:
+    """The value without what JSON texts cannot hold."""
+    mapping, items = as_object(value), as_list(value)
+    if mapping is not None:
+        return {clean(str(key)): _plain(member) for key, member in mapping.items()}
+    if items is not None:
+        return [_plain(item) for item in items]
+    return clean(value) if isinstance(value, str) else value
+
+
+def _cut(text: str | None, limit: int) -> str:
+    said = clean(text or "")
+    return said if len(said) <= limit else said[: limit - 1] + "…"
+
+
+def _names(found: Iterable[object]) -> tuple[str, ...]:
+    texts = [clean(text)[:_LONGEST_NAME] for text in found if isinstance(text, str) and text]
+    return tuple(dict.fromkeys(texts))[:_MOST_NAMES]
+
+
+def _declared_tags(root: Object) -> Sequence[str]:
+    objects: Iterable[Mapping[str, object] | None] = map(as_object, list_at(root, "tags"))
+    return _names(tag.get("name") for tag in objects if tag is not None)
+
+
+def _tags_of(endpoints: Iterable[Endpoint]) -> Iterable[str]:
+    return (tag for endpoint in endpoints for tag in endpoint.tags)

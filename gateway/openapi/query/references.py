@@ -1,0 +1,120 @@
+"""How references in what the query tools show are resolved: so many levels deep, circles kept, never without end."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from gateway.openapi.document.json_access import Object, as_list, as_object, point
+from gateway.openapi.document.references import find_step, ref_tokens
+from gateway.openapi.query.links import spell_pointer
+from gateway.openapi.query.outline import Outline
+
+DEEPEST = 20
+_MOST_NODES = 20_000
+_MOST_LEVELS = 80
+"""So far in references are still resolved; what clients read JSON with gives up at some 200 levels."""
+
+Json: TypeAlias = object
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands: how many references may still be resolved, how far in it is, and behind which ones."""
+
+    depth: int
+    level: int
+    above: tuple[str, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return self.depth > 0 and self.level < _MOST_LEVELS
+
+    def inside(self) -> "_Place":
+        return _Place(self.depth, self.level + 1, self.above)
+
+    def behind(self, pointer: str) -> "_Place":
+        return _Place(self.depth - 1, self.level, (*self.above, pointer))
+
+
+class Resolver:
+    """The references of one document, for one answer."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._targets = outline.targets
+        self._section = outline.section
+        self._schemas = {entry.name: entry.schema for entry in outline.schemas}
+        self._read: dict[str, Json] = {}
+        self._room = _MOST_NODES
+
+    def resolve(self, value: Json, depth: int, *, within: str | None = None) -> Json:
+        """The value with its references replaced by what they point at, so many of them inside each other.
+
+        `within` is the schema that the value is, if it is one.
+
+        What was a circle stays a reference, and so does everything beyond what one answer may hold.
+        """
+        above = () if within is None else (f"{self._section}{point(within)}",)
+        return self._resolve(value, _Place(min(depth, DEEPEST), 0, above))
+
+    def open(self, value: Json) -> Json:
+        """What a reference points at, where there is one; nothing further inside is followed."""
+        node = as_object(value)
+        for _ in range(DEEPEST):
+            ref = None if node is None else node.get("$ref")
+            target = self._find(ref) if isinstance(ref, str) else None
+            found = as_object(target)
+            if node is None or found is None:
+                break
+            node = {**found, **{key: member for key, member in node.items() if key != "$ref"}}
+        return value if node is None else node
+
+    def _resolve(self, value: Json, place: "_Place") -> Json:
+        if not place.is_open or self._room <= 0:
+            return value
+        self._room -= 1
+        items = as_list(value)
+        if items is not None:
+            inside = place.inside()
+            return [self._resolve(item, inside) for item in items]
+        node = as_object(value)
+        if node is None:
+            return value
+        ref = node.get("$ref")
+        if isinstance(ref, str):
+            pointer = spell_pointer(ref)
+            target = None if pointer in place.above else self._find(ref)
+            if target is not None:
+                return self._beside(node, self._resolve(target, place.behind(pointer)), place)
+        inside = place.inside()
+        return {key: self._resolve(member, inside) for key, member in node.items()}
+
+    def _beside(self, node: Object, inner: Json, place: "_Place") -> Json:
+        """What was referred to, with what stood beside the reference."""
+        target = as_object(inner)
+        if target is None or len(node) == 1:
+            return inner
+        inside = place.inside()
+        own = {key: self._resolve(member, inside) for key, member in node.items() if key != "$ref"}
+        return {**target, **own}
+
+    def _find(self, ref: str) -> Json:
+        """What the reference points at; None where that is not kept."""
+        if not ref.startswith("#/"):
+            return None
+        pointer = spell_pointer(ref)
+        if pointer not in self._read:
+            raw = self._targets.get(pointer)
+            self._read[pointer] = self._inside(pointer) if raw is None else msgspec.json.decode(raw)
+        return self._read[pointer]
+
+    def _inside(self, pointer: str) -> Json:
+        """A named schema."""
+        if not pointer.startswith(f"{self._section}/"):
+            return None
+        name, *rest = ref_tokens("#" + pointer[len(self._section) :])
+        raw = self._schemas.get(name)
+        node: Json = None if raw is None else msgspec.json.decode(raw)
+        for token in rest:
+            node, _ = find_step(node, token)
+        return node

@@ -1,0 +1,224 @@
+"""Which operations fit some words best: ranked by how many of the words, where, and how rare they are.
+
+A word that occurs nowhere stands for those that are a slip of the pen away from it.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.openapi.query.outline import Endpoint
+
+FIELDS: Final[Mapping[str, float]] = {
+    "path": 4.0,
+    "operationId": 4.0,
+    "summary": 3.0,
+    "tags": 2.5,
+    "parameters": 1.5,
+    "description": 1.0,
+}
+"""The fields that are searched, and how much a word counts there."""
+
+MOST_PLACES = 300_000
+"""Words of operations that are remembered of one document; of descriptions only what there is room for."""
+
+_PLACE_BYTES = 60
+_EXACT, _BEGINS, _WITHIN, _NEAR = 1.0, 0.6, 0.3, 0.25
+_SHORTEST_WITHIN = 3
+_SHORTEST_NEAR = 4
+_MOST_WORDS = 20
+_MOST_SLIPS = 5
+_MOST_COMPARED = 2_000
+_LENGTHY = 0.02
+_OF_METHOD = 1.2
+"""What an operation gains whose method is one of the words."""
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_WHOLE = re.compile(r"[^\W_]+")
+_LONGEST_TEXT = 2_000
+_LONGEST_NAME = 200
+_LIKE, _HELD = 0.2, 0.15
+_BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One operation that fits, how well, and which of its fields."""
+
+    endpoint: Endpoint
+    relevance: float
+    fields: tuple[str, ...]
+
+
+class Words:
+    """Where each word occurs in the operations of one document."""
+
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self._endpoints = endpoints
+        self._places: dict[str, dict[int, int]] = defaultdict(dict)
+        self._room = MOST_PLACES
+        for field in FIELDS:
+            for number, endpoint in enumerate(endpoints):
+                self._note(number, field, _text(endpoint, field))
+        self._lengths = [len(split_words(f"{each.path} {each.operation_id or ''}")) for each in endpoints]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return _PLACE_BYTES * (MOST_PLACES - self._room + len(self._places))
+
+    def search(self, query: str, field: str | None) -> Sequence[Hit]:
+        """The operations that have at least one of the words, in one field or in any, the best first."""
+        wanted = list(dict.fromkeys(split_words(query)))[:_MOST_WORDS]
+        asked = sum(_BITS.values()) if field is None else _BITS[field]
+        scores: dict[int, float] = defaultdict(float)
+        covered: dict[int, float] = defaultdict(float)
+        fields: dict[int, int] = defaultdict(int)
+        weight, slips = 0.0, _MOST_SLIPS
+        for word in wanted:
+            found = self._score(self._like(word), asked)
+            if not found and slips and len(word) >= _SHORTEST_NEAR:
+                slips -= 1
+                found = self._score(self._near(word), asked)
+            rarity = 1.0 + math.log(1 + len(self._endpoints) / max(len(found), 1))
+            weight += rarity
+            for number, (score, matched) in found.items():
+                scores[number] += score * rarity
+                covered[number] += rarity
+                fields[number] |= matched
+        fit = {
+            number: score * covered[number] / weight * self._favour(number, wanted) for number, score in scores.items()
+        }
+        return [
+            Hit(
+                endpoint=self._endpoints[number],
+                relevance=round(fit[number], 2),
+                fields=tuple(name for name, bit in _BITS.items() if fields[number] & bit),
+            )
+            for number in sorted(fit, key=lambda number: (-fit[number], number))
+        ]
+
+    def _note(self, number: int, field: str, text: str) -> None:
+        """Remember the words of a text."""
+        if self._room <= 0:
+            return
+        for word in {*split_words(text), *map(_stem, _WHOLE.findall(text.lower()))}:
+            if self._room <= 0:
+                return
+            places = self._places[word]
+            self._room -= number not in places
+            places[number] = places.get(number, 0) | _BITS[field]
+
+    def _favour(self, number: int, wanted: Sequence[str]) -> float:
+        """What speaks for an operation beside its words: a short name, and the method that is asked for."""
+        method = self._endpoints[number].method.lower()
+        return (_OF_METHOD if method in wanted else 1.0) / (1 + _LENGTHY * self._lengths[number])
+
+    def _score(self, known: Mapping[str, float], asked: int) -> Mapping[int, tuple[float, int]]:
+        """How well each operation fits by these words, which are like the wanted one so much, and where."""
+        best: dict[int, tuple[float, int]] = {}
+        for word, likeness in known.items():
+            for number, places in self._places[word].items():
+                matched = places & asked
+                if matched:
+                    score, before = best.get(number, (0.0, 0))
+                    best[number] = (max(score, likeness * _WEIGHTS[matched]), before | matched)
+        return best
+
+    def _like(self, word: str) -> Mapping[str, float]:
+        """The words that begin with this one or have it inside, and how much they are like it."""
+        if len(word) >= _SHORTEST_WITHIN:
+            found = {known: _BEGINS if known.startswith(word) else _WITHIN for known in self._places if word in known}
+        elif len(word) == _SHORTEST_WITHIN - 1:
+            found = {known: _BEGINS for known in self._places if known.startswith(word)}
+        else:
+            found = {}
+        return found | ({word: _EXACT} if word in self._places else {})
+
+    def _near(self, word: str) -> Mapping[str, float]:
+        """The words that one or two slips make of this one."""
+        slips = 1 if len(word) < 2 * _SHORTEST_NEAR else 2
+        begins, ends = word[:2], word[-2:]
+        close = [
+            known
+            for known in self._places
+            if abs(len(known) - len(word)) <= slips and (known[:2] == begins or known[-2:] == ends)
+        ]
+        return {known: _NEAR for known in close[:_MOST_COMPARED] if count_slips(word, known) <= slips}
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text or name in lower case, also those written together (`listPets`), without a plural's `s`."""
+    return [_stem(word.lower()) for word in _WORDS.findall(text)]
+
+
+def suggest(wanted: str, names: Iterable[str], *, most: int = 5) -> Sequence[str]:
+    """The names most like the wanted one, the nearest first; none that is not like it at all."""
+    text = wanted[:_LONGEST_NAME].lower()
+    asked = _trigrams(text)
+    likeness: dict[str, float] = {}
+    for name in names:
+        other = name[:_LONGEST_NAME].lower()
+        alike = _overlap(asked, _trigrams(other)) + (_HELD if text in other else 0.0)
+        if alike < _LIKE and abs(len(text) - len(other)) <= 1 and count_slips(text, other) <= 1:
+            alike = _LIKE
+        if alike >= _LIKE:
+            likeness[name] = alike
+    return sorted(likeness, key=lambda name: (-likeness[name], name))[:most]
+
+
+def count_slips(one: str, other: str) -> int:
+    """How many letters have to be added, left out, replaced or swapped with the next to make one of the other."""
+    older: list[int] = []
+    old = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        new = [row]
+        for column, beside in enumerate(other, 1):
+            cost = min(old[column] + 1, new[-1] + 1, old[column - 1] + (letter != beside))
+            if row > 1 < column and letter == other[column - 2] and one[row - 2] == beside:
+                cost = min(cost, older[column - 2] + 1)
+            new.append(cost)
+        older, old = old, new
+    return old[-1]
+
+
+def _text(endpoint: Endpoint, field: str) -> str:
+    match field:
+        case "path":
+            return endpoint.path
+        case "operationId":
+            return endpoint.operation_id or ""
+        case "summary":
+            return endpoint.summary
+        case "tags":
+            return " ".join(endpoint.tags)
+        case "parameters":
+            return " ".join(endpoint.parameters)
+        case _:
+            return endpoint.description[:_LONGEST_TEXT]
+
+
+def _weigh(places: int) -> float:
+    """How much a word counts that occurs in these fields."""
+    weights = [weight for field, weight in FIELDS.items() if places & _BITS[field]]
+    return max(weights, default=0.0) + 0.1 * len(weights)
+
+
+def _stem(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    padded = f"  {text} "
+    return frozenset(padded[index : index + 3] for index in range(len(padded) - 2))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(len(one | other), 1)
+
+
+_WEIGHTS: Final = tuple(_weigh(places) for places in range(1 << len(FIELDS)))

@@ -1,0 +1,48 @@
+"""How many bytes values take as indented JSON text, and parts of a value without writing each of them anew."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gateway.openapi.document.json_access import as_list, as_object
+
+INDENT = 2
+
+
+def measure(value: object, level: int = 0) -> int:
+    """Bytes of the text, each line so many levels further in."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=INDENT)
+    return len(text) + text.count(b"\n") * INDENT * level
+
+
+class Sizes:
+    """Sizes of arrays and objects, each made of those of its members; good while nobody changes or drops these."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}
+
+    def of(self, value: object, level: int = 0) -> int:
+        """What `measure` says."""
+        size, lines = self._measure(value)
+        return size + lines * INDENT * level
+
+    def _measure(self, value: object) -> tuple[int, int]:
+        """Bytes, and how many ends of lines are among them."""
+        items, members = as_list(value), as_object(value)
+        if not items and not members:
+            return len(msgspec.json.encode(value)), 0
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._add(items, ()) if items else self._add(tuple((members or {}).values()), tuple(members or ()))
+            self._known[id(value)] = found
+        return found
+
+    def _add(self, items: Sequence[object], names: Sequence[str]) -> tuple[int, int]:
+        """The sum of the members, each on lines of its own and one level further in."""
+        size = sum(len(msgspec.json.encode(name)) + 2 for name in names)  # the name, a colon and a blank
+        size, lines = size + 2, 1  # both brackets, the second on a line of its own
+        for item in items:
+            inner, further = self._measure(item)
+            size += inner + (further + 1) * INDENT + 1  # the last one has no comma, which makes up for that line
+            lines += further + 1
+        return size + len(items), lines

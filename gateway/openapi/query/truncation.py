@@ -1,0 +1,170 @@
+"""How a large answer of the query tools is cut: the largest parts make way for pointers under which they can be read.
+
+Sizes are those of the indented text. What is left out stands as `{"$cut": {"pointer", "bytes", "offset"?}}`; with an
+`offset` it is the rest of an array or object whose first members are shown.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from gateway.openapi.document.json_access import as_list, as_object, point
+from gateway.openapi.document.references import find_step
+from gateway.openapi.query.sizes import INDENT, Sizes, measure
+
+LARGEST = 32 * 1024
+LONGEST_POINTER = 4_000
+"""Characters of a pointer that can be followed; where names are so long that it takes more, there is none."""
+
+_STUB = 160
+"""Bytes that a pointer in place of a part takes at most, beside the pointer itself."""
+_LEAST = 600
+"""Members up to this size are shown whole, and where there are too many of them the last ones are left out."""
+_SPLIT = 1_500
+"""A member is shown in part where it has so much room."""
+_LONGEST_NAME = 2_000
+
+
+def render(value: object) -> str:
+    """The value as indented JSON text."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=INDENT).decode()
+
+
+def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int = 0, level: int = 0) -> object:
+    """The value within the limit; `pointer` is where it stands in the whole, of which it begins at member `offset`.
+
+    `level` is how far in its lines stand.
+    """
+    if measure(value, level) <= limit:
+        return value
+    return _Cutter(Sizes()).fit(value, limit, _Place(pointer, offset, level))
+
+
+def find_part(value: object, pointer: str) -> tuple[object, bool]:
+    """What a JSON pointer (RFC 6901) leads to, and whether anything is there."""
+    node, is_there = value, not pointer or pointer.startswith("/")
+    for token in pointer.split("/")[1:]:
+        if is_there:
+            node, is_there = find_step(node, token.replace("~1", "/").replace("~0", "~"))
+    return node, is_there
+
+
+def skip(value: object, offset: int) -> object:
+    """The members of an array, object or text from the given one on."""
+    items, members = as_list(value), as_object(value)
+    if items is not None:
+        return items[offset:]
+    if members is not None:
+        return dict(list(members.items())[offset:])
+    return value[offset:] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part stands in the whole, at which of its members it begins, and how far in its lines stand."""
+
+    pointer: str
+    offset: int
+    level: int
+
+    def inside(self, name: str) -> "_Place":
+        return _Place(f"{self.pointer}{point(name)}", 0, self.level + 1)
+
+
+class _Cutter:
+    """Cuts one answer."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+
+    def fit(self, value: object, limit: int, place: _Place) -> object:
+        """The value within the limit, as long as that has room for a pointer."""
+        if self._sizes.of(value, place.level) <= limit:
+            return value
+        if isinstance(value, str):
+            return _begin(value, limit, place)
+        members = [
+            (name, member, self._sizes.of(member, place.level + 1) + _around(name, place))
+            for name, member in _named(value, place.offset)
+        ]
+        end = _room_of(place)
+        share = max(_share([size for _, _, size in members], limit - end), _LEAST)
+        left = limit - end - 2 * INDENT * (place.level + 1)
+        shown: list[tuple[str, object]] = []
+        for name, member, size in members:
+            if size <= share:
+                part = name, member
+                left -= size
+            else:
+                part = _shorten(name), self._shrink(member, size, share, place.inside(name))
+                left -= measure(part[1], place.level + 1) + _around(part[0], place)
+            if left < 0 and shown:
+                break
+            shown.append(part)
+        rest = sum(size for _, _, size in members[len(shown) :])
+        return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
+
+    def _shrink(self, value: object, size: int, share: int, place: _Place) -> object:
+        """A part of a member where that says something, else its pointer."""
+        stub = _stub(place.pointer, size)
+        if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
+            return stub
+        room = share - measure(place.pointer.rpartition("/")[2]) - 4 - INDENT * place.level  # the name is not longer
+        fitted = self.fit(cast("object", value), room, place)
+        return fitted if measure(fitted, place.level) <= room else stub
+
+
+def _around(name: str, place: _Place) -> int:
+    """What the name of a member takes, with its indentation and its comma."""
+    return len(msgspec.json.encode(name)) + 4 + INDENT * (place.level + 1)
+
+
+def _begin(value: str, limit: int, place: _Place) -> str:
+    """The beginning of a long text, and where to read on."""
+    kept = len(value)
+    while True:
+        kept //= 2
+        where = f"pointer {place.pointer!r} and offset {place.offset + kept}"
+        shown = f"{value[:kept]}… [cut; read on with {where}]"
+        if measure(shown) <= limit or not kept:
+            return shown
+
+
+def _named(value: object, offset: int) -> Iterator[tuple[str, object]]:
+    items = as_list(value)
+    if items is not None:
+        yield from ((str(index), item) for index, item in enumerate(items, offset))
+    yield from (as_object(value) or {}).items()
+
+
+def _share(sizes: Sequence[int], room: int) -> int:
+    """How large a member may be so that all fit when the larger ones are cut down to that."""
+    sharing = len(sizes)
+    for size in sorted(sizes):
+        if size > room // sharing:
+            return room // sharing
+        room, sharing = room - size, sharing - 1
+    return room
+
+
+def _room_of(place: _Place) -> int:
+    """Bytes that the pointer to the rest takes at most."""
+    return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
+
+
+def _join(value: object, shown: Sequence[tuple[str, object]], rest: dict[str, object] | None) -> object:
+    """The members shown, and the pointer to the rest where there is one."""
+    if as_list(value) is not None:
+        return [*(member for _, member in shown), *([] if rest is None else [rest])]
+    return dict(shown) | (rest or {})
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _stub(pointer: str, size: int, *, offset: int = 0) -> dict[str, object]:
+    where: dict[str, object] = {"pointer": pointer} if len(pointer) <= LONGEST_POINTER else {}
+    return {"$cut": where | {"bytes": size} | ({"offset": offset} if offset else {})}

@@ -1,0 +1,1 @@
+"""Schemas of a document, translated to JSON Schema 2020-12."""

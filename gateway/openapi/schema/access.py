@@ -1,0 +1,41 @@
+"""Which properties a document keeps from one side: `readOnly` ones from requests, `writeOnly` ones from answers."""
+
+from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.openapi.document.references import References
+
+_MOST_MERGED = 200
+
+
+def hidden_names(node: Object, references: References, keyword: str) -> frozenset[str]:
+    """Names of the properties that say this keyword, in this schema or in a part it is merged from."""
+    names: set[str] = set()
+    merged, seen = [node], {id(node)}
+    while merged:
+        current = merged.pop()
+        properties = object_at(current, "properties")
+        names.update(name for name, part in properties.items() if is_hidden(part, references, keyword))
+        for part in list_at(current, "allOf"):
+            target = _target(part, references)
+            if id(target) not in seen and len(seen) < _MOST_MERGED:
+                seen.add(id(target))
+                merged.append(target)
+    return frozenset(names)
+
+
+def is_hidden(part: object, references: References, keyword: str) -> bool:
+    """Whether a property says so itself, or the schema does that it refers to."""
+    node = as_object(part)
+    if node is None:
+        return False
+    return node.get(keyword) is True or ("$ref" in node and _target(node, references).get(keyword) is True)
+
+
+def _target(part: object, references: References) -> Object:
+    node = as_object(part) or NOTHING
+    ref = node.get("$ref")
+    if not isinstance(ref, str):
+        return node
+    try:
+        return as_object(references.target(ref)) or NOTHING
+    except Unusable:
+        return NOTHING

@@ -1,0 +1,50 @@
+"""How closed schemas that are merged with others let in what the others declare.
+
+`additionalProperties: false` knows only the properties beside it. Documents write it in the parts of an `allOf`, or
+beside one, and mean the whole; read to the letter nothing would fit.
+"""
+
+from collections.abc import Sequence
+
+from gateway.openapi.document.json_access import NOTHING, Object, Unusable, as_object, list_at, object_at
+from gateway.openapi.document.references import References
+
+_CLOSED = "additionalProperties"
+_DEEPEST = 16
+
+
+def open_parts(node: Object, references: References) -> Object:
+    """The same schema with what is closed against its own parts opened as far as they need."""
+    parts = [_target(part, references) for part in list_at(node, "allOf")]
+    closed = [part.get(_CLOSED) is False for part in parts]
+    if not parts or not (any(closed) or node.get(_CLOSED) is False):
+        return node
+    own = set(object_at(node, "properties"))
+    names = [_names(part, references, 0) for part in parts]
+    everything = own.union(*names)
+    opened: list[object] = [
+        _without_closing(part) if is_closed and everything - set(object_at(part, "properties")) else written
+        for part, is_closed, written in zip(parts, closed, list_at(node, "allOf"), strict=True)
+    ]
+    merged = {**node, "allOf": opened}
+    if node.get(_CLOSED) is False and everything - own:
+        merged = {**_without_closing(merged), "unevaluatedProperties": False}
+    return merged
+
+
+def _names(node: Object, references: References, depth: int) -> set[str]:
+    inner: Sequence[object] = list_at(node, "allOf") if depth < _DEEPEST else ()
+    return set(object_at(node, "properties")).union(
+        *(_names(_target(part, references), references, depth + 1) for part in inner)
+    )
+
+
+def _without_closing(node: Object) -> dict[str, object]:
+    return {key: value for key, value in node.items() if key != _CLOSED}
+
+
+def _target(part: object, references: References) -> Object:
+    try:
+        return references.follow(part, "a schema")
+    except Unusable:
+        return as_object(part) or NOTHING

@@ -1,0 +1,126 @@
+"""Which schemas a tool shares with others: each referenced schema is translated once and named once per document."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import orjson
+
+from gateway.openapi.document.references import ref_tokens
+from gateway.openapi.operation.names import Variants
+from gateway.openapi.schema.relaxation import shorten
+from gateway.openapi.schema.translation import Dialect, Schema, Translated, translate
+
+MOST_BRANCHES = 1_000
+"""How many schemas may apply to one and the same value, references followed."""
+
+MOST_SCHEMAS = 5_000
+"""How many schemas one tool may have."""
+
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME = 100
+_TOO_BRANCHED = f"more than {MOST_BRANCHES} schemas apply to one value; anything is accepted there"
+_LOOSENED = Translated(schema={}, losses=(_TOO_BRANCHED,), is_loosened=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One referenced schema, ready to stand under `$defs`."""
+
+    ref: str
+    name: str
+    translated: Translated
+    text: bytes
+
+    @property
+    def schema(self) -> Schema:
+        """The schema as listed."""
+        return self.translated.schema
+
+
+class Components:
+    """The referenced schemas of one document."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._names: dict[str, str] = {}
+        self._variants = Variants()
+        self._components: dict[str, Component] = {}
+        self._brief: dict[str, Component] = {}
+        self._weights: dict[str, int] = {}
+
+    def name_of(self, ref: str) -> str:
+        """The name of the referenced schema under `$defs`: its last token, made unique."""
+        if ref not in self._names:
+            tokens = ref_tokens(ref)
+            wanted = _NOT_A_NAME.sub("_", tokens[-1] if tokens else "document")[:_LONGEST_NAME] or "schema"
+            self._names[ref] = self._variants.choose(wanted, f"{wanted}_{{}}".format)
+        return self._names[ref]
+
+    def translate(self, node: object, where: str) -> Translated:
+        """A schema that stands in the document itself; it is loosened when too many schemas apply to one value."""
+        translated = translate(node, where, self._dialect, self)
+        weight = translated.branches + sum(self._weigh(ref) for ref in translated.in_place)
+        return translated if weight <= MOST_BRANCHES else _LOOSENED
+
+    def closure(self, links: Iterable[str]) -> Sequence[Component]:
+        """Everything these references lead to, nearest first; not much more than one tool can hold."""
+        seen = dict.fromkeys(links)
+        queue = list(seen)
+        found: list[Component] = []
+        for ref in queue:
+            if len(found) > MOST_SCHEMAS:
+                break
+            if ref not in self._weights:
+                self._weigh(ref)
+            component = self._component(ref)
+            found.append(component)
+            for link in component.translated.links:
+                if link not in seen:
+                    seen[link] = None
+                    queue.append(link)
+        return found
+
+    def brief(self, component: Component) -> Component:
+        """The same schema without titles and descriptions."""
+        if component.ref not in self._brief:
+            schema = cast("Schema", shorten(component.schema))
+            translated = replace(component.translated, schema=schema)
+            self._brief[component.ref] = replace(component, translated=translated, text=orjson.dumps(schema))
+        return self._brief[component.ref]
+
+    def _component(self, ref: str) -> Component:
+        if ref not in self._components:
+            translated = translate(self._dialect.references.target(ref), ref.removeprefix("#"), self._dialect, self)
+            self._keep(ref, translated)
+        return self._components[ref]
+
+    def _keep(self, ref: str, translated: Translated) -> None:
+        text = orjson.dumps(translated.schema)
+        self._components[ref] = Component(ref=ref, name=self.name_of(ref), translated=translated, text=text)
+
+    def _weigh(self, ref: str) -> int:
+        """How many schemas apply to a value of this one; what is above the limit is loosened. A cycle counts once."""
+        opened: set[str] = set()
+        stack = [ref]
+        while stack:
+            current = stack[-1]
+            links = self._component(current).translated.in_place
+            pending = [] if current in opened else [link for link in set(links) if link not in self._weights]
+            opened.add(current)
+            pending = [link for link in pending if link not in opened]
+            if pending:
+                stack += pending
+                continue
+            stack.pop()
+            if current not in self._weights:
+                self._weights[current] = self._settle(current, links)
+        return self._weights[ref]
+
+    def _settle(self, ref: str, links: Sequence[str]) -> int:
+        weight = self._components[ref].translated.branches + sum(self._weights.get(link, 0) for link in links)
+        if weight <= MOST_BRANCHES:
+            return weight
+        self._keep(ref, _LOOSENED)
+        return 1

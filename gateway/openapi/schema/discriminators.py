@@ -1,0 +1,59 @@
+"""Which schemas extend another one: those that a discriminator chooses from without saying so itself.
+
+A schema with a `discriminator` and no `oneOf` stands for itself and for every schema that is merged from it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.openapi.document.json_access import Object, Unusable, as_object, list_at, object_at, point
+from gateway.openapi.document.references import References
+
+_SECTIONS = (("components", "schemas"), ("definitions",))
+_MOST = 100
+
+
+class Subtypes:
+    """The families of schemas of one document, found on first use."""
+
+    def __init__(self, root: Object, references: References) -> None:
+        self._root = root
+        self._references = references
+        self._children: Mapping[str, Sequence[str]] | None = None
+
+    def of(self, ref: str, node: object) -> Sequence[str]:
+        """References to the schemas that a value of this one may be as well; none for a schema that lists them."""
+        schema = as_object(node)
+        if schema is None or "discriminator" not in schema or not {"oneOf", "anyOf"}.isdisjoint(schema):
+            return ()
+        if self._children is None:
+            self._children = self._read()
+        found: dict[str, None] = {}
+        queue = [ref]
+        for parent in queue:
+            for child in self._children.get(parent, ()):
+                if child not in found and child != ref and len(found) < _MOST:
+                    found[child] = None
+                    queue.append(child)
+        return tuple(found)
+
+    def _read(self) -> Mapping[str, Sequence[str]]:
+        children: dict[str, list[str]] = {}
+        for section in _SECTIONS:
+            schemas = self._root
+            for token in section:
+                schemas = object_at(schemas, token)
+            for name, schema in schemas.items():
+                for parent in self._parents(as_object(schema) or {}):
+                    children.setdefault(parent, []).append("#" + point(*section, name))
+        return children
+
+    def _parents(self, schema: Object) -> Sequence[str]:
+        refs = [ref for part in list_at(schema, "allOf") if isinstance(ref := (as_object(part) or {}).get("$ref"), str)]
+        return [self._references.canonical(ref) for ref in refs if self._is_here(ref)]
+
+    def _is_here(self, ref: str) -> bool:
+        try:
+            self._references.target(ref)
+        except Unusable:
+            return False
+        return True

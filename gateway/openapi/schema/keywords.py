@@ -1,0 +1,60 @@
+"""Which keywords of a schema are listed, and which values they may have.
+
+Everything not named here or handled by `schemas` is left out: `example`, `discriminator`, `xml`, `externalDocs`,
+`x-…`, identifiers and anchors.
+"""
+
+from collections.abc import Callable, Mapping
+
+from gateway.openapi.document.json_access import as_list, as_object
+from gateway.openapi.schema.json_types import is_count, is_number
+
+CHILD = frozenset(("additionalProperties", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"))
+"""Keywords with one schema for a part of the value."""
+
+IN_PLACE = frozenset(("not", "if", "then", "else"))
+"""Keywords with one schema for the same value."""
+
+IN_PLACE_LISTS = frozenset(("allOf", "anyOf", "oneOf"))
+"""Keywords with several schemas for the same value."""
+
+ANNOTATIONS = ("title", "description", "default", "deprecated")
+
+
+def is_accepted(keyword: str, value: object) -> bool | None:
+    """Whether a keyword without schemas may have the value; None when the keyword is not of this kind."""
+    check = _CHECKS.get(keyword)
+    return None if check is None else check(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_factor(value: object) -> bool:
+    return is_number(value) and value > 0
+
+
+def _names_names(value: object) -> bool:
+    mapping = as_object(value)
+    return mapping is not None and all(_are_names(names) for names in mapping.values())
+
+
+def _are_names(value: object) -> bool:
+    names = as_list(value)
+    return names is not None and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+
+
+_CHECKS: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("title", "description", "format", "contentEncoding", "contentMediaType"), _is_text),
+    **dict.fromkeys(("deprecated", "writeOnly", "uniqueItems"), _is_flag),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), is_count),
+    **dict.fromkeys(("minContains", "maxContains"), is_count),
+    **dict.fromkeys(("minimum", "maximum"), is_number),
+    "multipleOf": _is_factor,
+    "dependentRequired": _names_names,
+}

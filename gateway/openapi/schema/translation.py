@@ -1,0 +1,389 @@
+"""How a schema of a document reads in JSON Schema 2020-12, as what a caller may send or what an answer may be.
+
+Properties of the other side are left out, `nullable` and boolean exclusive bounds are translated, what contradicts
+itself is dropped with a warning. References stay references, to `#/$defs/NAME`; whoever lists the schema adds what they
+name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from gateway.openapi.document.json_access import (
+    Object,
+    Unusable,
+    as_list,
+    as_object,
+    clean_text,
+    list_at,
+    object_at,
+    point,
+    quote_text,
+)
+from gateway.openapi.document.references import ExternalReference, References
+from gateway.openapi.schema.access import hidden_names, is_hidden
+from gateway.openapi.schema.all_of import open_parts
+from gateway.openapi.schema.discriminators import Subtypes
+from gateway.openapi.schema.json_types import TYPES, has_type, is_number
+from gateway.openapi.schema.keywords import ANNOTATIONS, CHILD, IN_PLACE, IN_PLACE_LISTS, is_accepted
+from gateway.openapi.schema.patterns import Patterns
+from gateway.openapi.warnings import Remarks
+
+Schema: TypeAlias = dict[str, object] | bool
+
+_COMPOSED = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"))
+_BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_DEEPEST = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """A schema as listed, and what it drags along or lost on the way."""
+
+    schema: Schema
+    links: tuple[str, ...] = ()
+    """The references it holds."""
+    in_place: tuple[str, ...] = ()
+    """Those of them that apply to the same value, once for each time they do."""
+    count: int = 1
+    branches: int = 1
+    """How many of its schemas apply to the same value."""
+    pattern_bytes: int = 0
+    """What its compiled patterns take, at most."""
+    losses: tuple[str, ...] = ()
+    is_loosened: bool = False
+    external: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What a walk needs to know of the document around the schema."""
+
+    references: References
+    remarks: Remarks
+    patterns: Patterns
+    subtypes: Subtypes
+    has_siblings: bool
+    """Whether keywords beside `$ref` count (OpenAPI 3.1)."""
+    hidden: str = "readOnly"
+    """The keyword of properties that are left out: they belong to the other side."""
+
+
+class Namer(Protocol):
+    """Gives a referenced schema its name under `$defs`."""
+
+    def name_of(self, ref: str) -> str:
+        """The name; the same one each time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where in the enclosing schema a walk is."""
+
+    in_place: bool = True
+    hidden: frozenset[str] = frozenset()
+
+
+_HERE = _Scope()
+_INSIDE = _Scope(in_place=False)
+
+
+def translate(node: object, where: str, dialect: Dialect, namer: Namer) -> Translated:
+    """The schema at a place in the document, as listed."""
+    walk = _Walk(where, dialect, namer)
+    schema = walk.schema(node, _HERE)
+    return Translated(
+        schema=schema,
+        links=tuple(walk.links),
+        in_place=tuple(walk.in_place),
+        count=walk.count,
+        branches=walk.branches,
+        pattern_bytes=walk.pattern_bytes,
+        losses=tuple(walk.losses),
+        is_loosened=walk.is_loosened,
+        external=walk.external,
+    )
+
+
+class _Walk:
+    """One pass over one schema; collects what it meets."""
+
+    def __init__(self, where: str, dialect: Dialect, namer: Namer) -> None:
+        self._where = where
+        self._path: list[str] = []
+        self._depth = 0
+        self._dialect = dialect
+        self._namer = namer
+        self.links: dict[str, None] = {}
+        self.in_place: list[str] = []
+        self.count = 0
+        self.branches = 0
+        self.pattern_bytes = 0
+        self.losses: dict[str, None] = {}
+        self.is_loosened = False
+        self.external: str | None = None
+
+    def schema(self, node: object, scope: _Scope) -> Schema:
+        """One schema of the tree, with everything in it."""
+        self.count += 1
+        self.branches += scope.in_place
+        if isinstance(node, bool):
+            return node
+        if self._depth >= _DEEPEST:
+            self._lose(f"schemas are nested more than {_DEEPEST} levels deep")
+            return {}
+        mapping = as_object(node)
+        if mapping is None:
+            self._drop("a schema has to be an object; anything is accepted instead")
+            return {}
+        ref = mapping.get("$ref")
+        self._depth += 1
+        out = self._reference(mapping, ref, scope) if isinstance(ref, str) else self._plain(mapping, scope)
+        self._depth -= 1
+        return _with_null(out) if _is_nullable(mapping) else out
+
+    def _drop(self, what: str) -> None:
+        self.is_loosened = True
+        self._dialect.remarks.add(self._where + point(*self._path), what)
+
+    def _lose(self, reason: str) -> None:
+        self.is_loosened = True
+        self.losses[f"{reason}; anything is accepted there"] = None
+
+    def _at(self, key: str, node: object, scope: _Scope) -> Schema:
+        self._path.append(key)
+        schema = self.schema(node, scope)
+        self._path.pop()
+        return schema
+
+    def _reference(self, node: Object, ref: str, scope: _Scope) -> dict[str, object]:
+        link = self._link(ref, scope)
+        if link is None:
+            return {}
+        out = self._named(link, scope)
+        kept = node if self._dialect.has_siblings else {key: node[key] for key in ANNOTATIONS[:2] if key in node}
+        beside = {key: value for key, value in kept.items() if key != "$ref"}
+        return out | self._plain(beside, scope) if beside else out
+
+    def _named(self, link: str, scope: _Scope) -> dict[str, object]:
+        """The reference as listed; where a discriminator chooses among its subtypes, they are listed too."""
+        here: dict[str, object] = {"$ref": f"#/$defs/{self._namer.name_of(link)}"}
+        subtypes = self._dialect.subtypes.of(link, self._dialect.references.target(link))
+        if not subtypes or (scope.in_place and f"#{self._where}" in (link, *subtypes)):  # what it is merged from
+            return here
+        links = [found for ref in subtypes if (found := self._link(ref, scope)) is not None]
+        return {"anyOf": [here, *({"$ref": f"#/$defs/{self._namer.name_of(found)}"} for found in links)]}
+
+    def _link(self, ref: str, scope: _Scope) -> str | None:
+        try:
+            target = self._dialect.references.target(ref)
+        except ExternalReference as outside:
+            self.external = self.external or outside.reason
+            return None
+        except Unusable as missing:
+            self._lose(missing.reason)
+            return None
+        if not isinstance(target, bool) and as_object(target) is None:
+            self._lose(f"{quote_text(ref)} is no schema")
+            return None
+        link = self._dialect.references.canonical(ref)
+        self.links[link] = None
+        if scope.in_place:
+            self.in_place.append(link)
+        return link
+
+    def _plain(self, node: Object, scope: _Scope) -> dict[str, object]:
+        node = open_parts(node, self._dialect.references) if "allOf" in node else node
+        types = self._types(node)
+        out: dict[str, object] = {}
+        if types:
+            out["type"] = types[0] if len(types) == 1 else types
+        hidden = scope.hidden | hidden_names(node, self._dialect.references, self._dialect.hidden)
+        for keyword, value in node.items():
+            self._keyword(out, keyword, value, _Scope(scope.in_place, hidden))
+        if len(object_at(out, "patternProperties")) < len(object_at(node, "patternProperties")):
+            out.pop("additionalProperties", None)
+        self._settle_bounds(out, node)
+        self._settle_values(out, node, [*types, "null"] if types and _is_nullable(node) else types)
+        self._settle_required(out, node, hidden)
+        if "array" in types:
+            out.setdefault("items", {})
+        return out
+
+    def _keyword(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
+        accepted = is_accepted(keyword, value)
+        if accepted:
+            out[keyword] = clean_text(value) if isinstance(value, str) else value
+        elif accepted is False:
+            self._drop(f"`{keyword}` has a value it cannot have; dropped")
+        elif keyword in CHILD:
+            out[keyword] = self._at(keyword, value, _INSIDE)
+        elif keyword in IN_PLACE:
+            out[keyword] = self._at(keyword, value, _Scope(scope.in_place))
+        else:
+            self._composed(out, keyword, value, scope)
+
+    def _composed(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
+        if keyword in IN_PLACE_LISTS:
+            self._list(out, keyword, value, scope if keyword == "allOf" else _Scope(scope.in_place))
+        elif keyword == "properties":
+            out[keyword] = self._properties(value, scope)
+        elif keyword == "items":
+            self._items(out, value)
+        elif keyword == "prefixItems":
+            self._list(out, keyword, value, _INSIDE)
+        elif keyword == "pattern":
+            self._pattern(out, value)
+        elif keyword == "patternProperties":
+            self._pattern_properties(out, value)
+        elif keyword == "dependentSchemas":
+            out[keyword] = {
+                name: self._at(name, part, _Scope(scope.in_place)) for name, part in (as_object(value) or {}).items()
+            }
+
+    def _list(self, out: dict[str, object], keyword: str, value: object, scope: _Scope) -> None:
+        parts = as_list(value)
+        if not parts:
+            self._drop(f"`{keyword}` has to be a list with at least one schema; dropped")
+            return
+        self._path.append(keyword)
+        out[keyword] = [self._at(str(index), part, scope) for index, part in enumerate(parts)]
+        self._path.pop()
+
+    def _items(self, out: dict[str, object], value: object) -> None:
+        if as_list(value) is None:
+            out["items"] = self._at("items", value, _INSIDE)
+            return
+        if value:
+            self._list(out, "prefixItems", value, _INSIDE)
+        out["items"] = {}
+
+    def _properties(self, value: object, scope: _Scope) -> dict[str, object]:
+        self._path.append("properties")
+        found = self._property_map(value)
+        out: dict[str, object] = {
+            name: self._at(name, part, _INSIDE)
+            for name, part in found.items()
+            if not is_hidden(part, self._dialect.references, self._dialect.hidden)
+        }
+        self._path.pop()
+        return out
+
+    def _property_map(self, value: object) -> Object:
+        mapping = as_object(value)
+        if mapping is None:
+            self._drop("`properties` has to be an object; dropped")
+            return {}
+        ref = mapping.get("$ref")
+        if not isinstance(ref, str):
+            return mapping
+        self._drop("a reference stands where properties are expected; the properties it names are taken")
+        try:
+            target = as_object(self._dialect.references.target(ref)) or {}
+        except Unusable:
+            return {}
+        named = object_at(target, "properties")
+        return named or {name: part for name, part in target.items() if as_object(part) is not None}
+
+    def _pattern(self, out: dict[str, object], value: object) -> None:
+        if isinstance(value, str) and self._affords(value):
+            out["pattern"] = value
+        else:
+            self._drop("`pattern` cannot be checked in linear time and little memory; dropped")
+
+    def _affords(self, pattern: str) -> bool:
+        cost = self._dialect.patterns.cost(pattern)
+        self.pattern_bytes += cost or 0
+        return cost is not None
+
+    def _pattern_properties(self, out: dict[str, object], value: object) -> None:
+        kept: dict[str, object] = {}
+        for pattern, part in (as_object(value) or {}).items():
+            if self._affords(pattern):
+                kept[pattern] = self._at(pattern, part, _INSIDE)
+            else:
+                self._drop("`patternProperties` has a pattern that cannot be checked in linear time; dropped")
+        out["patternProperties"] = kept
+
+    def _types(self, node: Object) -> list[str]:
+        value = node.get("type")
+        if value is None:
+            return []
+        if value == "file":
+            return ["string"]
+        named: Sequence[object] = as_list(value) or (value,)
+        types = [name for name in named if isinstance(name, str) and name in TYPES]
+        if len(types) != len(named):
+            self._drop("`type` names an unknown type; dropped")
+            return []
+        return list(dict.fromkeys(types))
+
+    def _settle_bounds(self, out: dict[str, object], node: Object) -> None:
+        for exclusive, bound in _BOUNDS.items():
+            value = node.get(exclusive)
+            if value is None or value is False:
+                continue
+            if value is True and is_number(node.get(bound)):
+                out[exclusive] = out.pop(bound)
+            elif is_number(value):
+                out[exclusive] = value
+            else:
+                self._drop(f"`{exclusive}` has a value it cannot have; dropped")
+
+    def _settle_values(self, out: dict[str, object], node: Object, types: list[str]) -> None:
+        allowed = self._enum(out, node, types) if "enum" in node else None
+        for keyword in ("const", "default"):
+            if keyword not in node:
+                continue
+            value = node[keyword]
+            if has_type(value, types) and (allowed is None or value in allowed):
+                out[keyword] = value
+            else:
+                self._remark_value(keyword)
+
+    def _remark_value(self, keyword: str) -> None:
+        what = f"`{keyword}` does not fit the schema it stands in; dropped"
+        if keyword == "default":
+            self._dialect.remarks.add(self._where + point(*self._path), what)
+        else:
+            self._drop(what)
+
+    def _enum(self, out: dict[str, object], node: Object, types: list[str]) -> Sequence[object] | None:
+        named = list_at(node, "enum")
+        fitting = [value for value in named if has_type(value, types)]
+        if not fitting:
+            self._drop("`enum` has no value that fits; dropped")
+            return None
+        if len(fitting) != len(named):
+            self._drop("`enum` has values of a wrong type; they are dropped")
+        if _is_nullable(node) and None not in fitting:
+            fitting.append(None)
+        out["enum"] = fitting
+        return fitting
+
+    def _settle_required(self, out: dict[str, object], node: Object, hidden: frozenset[str]) -> None:
+        if "required" not in node:
+            return
+        names = as_list(node["required"])
+        if names is None or not all(isinstance(name, str) for name in names):
+            self._drop("`required` has to be a list of names; dropped")
+            return
+        kept = [name for name in dict.fromkeys(names) if name not in hidden]
+        if kept:
+            out["required"] = kept
+
+
+def _is_nullable(node: Object) -> bool:
+    return node.get("nullable") is True or node.get("x-nullable") is True
+
+
+def _with_null(schema: dict[str, object]) -> dict[str, object]:
+    """The schema with null allowed beside everything else it allows."""
+    if not _COMPOSED.isdisjoint(schema):
+        kept = {key: schema[key] for key in ANNOTATIONS if key in schema}
+        rest = {key: value for key, value in schema.items() if key not in kept}
+        return {"anyOf": [rest, {"type": "null"}], **kept}
+    types = schema.get("type")
+    named = [types] if isinstance(types, str) else as_list(types) or ()
+    return schema if not named or "null" in named else schema | {"type": [*named, "null"]}

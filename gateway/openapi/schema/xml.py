@@ -1,0 +1,125 @@
+"""How a schema's values look as XML: the `xml` keywords of the document as nodes that a writer walks.
+
+Schemas refer to each other in circles, so nodes refer to each other by number; each schema is read once.
+"""
+
+import re
+
+from gateway.domain.plans import XmlKind, XmlNode
+from gateway.openapi.document.json_access import (
+    NOTHING,
+    Object,
+    Unusable,
+    as_object,
+    is_true_at,
+    list_at,
+    object_at,
+    text_at,
+)
+from gateway.openapi.document.references import References, ref_tokens
+
+_MOST_NODES = 2_000
+_MOST_MERGED = 50
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_QUALIFIED = re.compile(r"(?:[^\W\d][\w.-]*:)?[^\W\d][\w.-]*")
+_KINDS = {kind.value: kind for kind in XmlKind}
+_MERGED = ("allOf", "anyOf", "oneOf")
+
+
+class XmlNodes:
+    """The nodes of one body."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._nodes: list[XmlNode] = []
+        self._places: dict[tuple[int, int], int] = {}
+        self._unread: list[tuple[int, Object, Object]] = []
+
+    @property
+    def nodes(self) -> tuple[XmlNode, ...]:
+        """What was read so far."""
+        return tuple(self._nodes)
+
+    def add(self, schema: object) -> int | None:
+        """The number of the schema's node, read with all that it leads to; None when it is one too many."""
+        index = self._place(schema)
+        while self._unread:
+            place, node, target = self._unread.pop()
+            self._nodes[place] = self._read(node, target)
+        return index
+
+    def root_name(self, schema: object) -> str:
+        """What the outermost element is called: by `xml.name`, else like the component, else `root`."""
+        node = as_object(schema) or NOTHING
+        named = _name_at(self._xml(node, self._follow(node)), "name")
+        if named is not None:
+            return named
+        ref = node.get("$ref")
+        tokens = ref_tokens(ref) if isinstance(ref, str) else []
+        last = tokens[-1] if tokens else text_at(node, "title") or ""
+        return last if _NAME.fullmatch(last) else "root"
+
+    def _place(self, schema: object) -> int | None:
+        node = as_object(schema) or NOTHING
+        target = self._follow(node)
+        place = (id(target), id(node.get("xml")) if "$ref" in node else 0)
+        if place not in self._places:
+            if len(self._nodes) >= _MOST_NODES:
+                return None
+            self._places[place] = len(self._nodes)
+            self._unread.append((len(self._nodes), node, target))
+            self._nodes.append(XmlNode())
+        return self._places[place]
+
+    def _read(self, node: Object, target: Object) -> XmlNode:
+        xml = self._xml(node, target)
+        merged = self._merged(target)
+        properties: dict[str, object] = {}
+        for source in reversed(merged):  # the nearest wins
+            properties |= object_at(source, "properties")
+        items = next((source["items"] for source in merged if "items" in source), None)
+        others = next((source.get("additionalProperties") for source in merged), None)
+        members = [(name, self._place(part)) for name, part in properties.items()]
+        kind = _KINDS.get(str(xml.get("nodeType", "")))
+        is_list = items is not None
+        return XmlNode(
+            kind=XmlKind.ATTRIBUTE if is_true_at(xml, "attribute") else kind or XmlKind.ELEMENT,
+            name=_name_at(xml, "name"),
+            namespace=text_at(xml, "namespace"),
+            prefix=_name_at(xml, "prefix"),
+            is_wrapped=is_true_at(xml, "wrapped") or (is_list and kind is XmlKind.ELEMENT),
+            members=tuple((name, index) for name, index in members if index is not None),
+            items=self._place(items) if is_list else None,
+            others=self._place(others) if as_object(others) else None,
+        )
+
+    def _follow(self, node: Object) -> Object:
+        try:
+            return self._references.follow(node, "a schema")
+        except Unusable:
+            return NOTHING
+
+    def _xml(self, node: Object, target: Object) -> Object:
+        """The `xml` of the schema, or of the first one it is merged from."""
+        for source in (node, *self._merged(target)):
+            if "xml" in source:
+                return object_at(source, "xml")
+        return NOTHING
+
+    def _merged(self, target: Object) -> list[Object]:
+        """The schema and all it is merged or chosen from, nearest first."""
+        found = [target]
+        seen = {id(target)}
+        for source in found:
+            for part in (part for key in _MERGED for part in list_at(source, key)):
+                inner = self._follow(as_object(part) or NOTHING)
+                if id(inner) not in seen and len(found) < _MOST_MERGED:
+                    seen.add(id(inner))
+                    found.append(inner)
+        return found
+
+
+def _name_at(xml: Object, key: str) -> str | None:
+    """The name under the key, if XML can have it; some documents write the prefix into it."""
+    text = text_at(xml, key)
+    return text if text is not None and _QUALIFIED.fullmatch(text) else None

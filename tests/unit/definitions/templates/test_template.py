@@ -1,0 +1,418 @@
+"""Whether templates say what Liquid says they say."""
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.definitions.templates.liquid.filters import FILTERS
+from gateway.definitions.templates.template import Condition, Template, Tree, render_tree
+from gateway.errors import BadInput, TemplateFailed, TemplateInvalid
+
+SHOP: dict[str, Any] = {
+    "name": "Ann",
+    "age": 30,
+    "price": 1.5,
+    "yes": True,
+    "no": False,
+    "none": None,
+    "text": "",
+    "list": ["b", "a", "c"],
+    "users": [{"n": "x", "age": 3, "on": True}, {"n": "y", "age": 1}, {"n": "z", "age": 2, "on": False}],
+    "user": {"name": {"first": "Bo"}, "size": 7, "tags": ["t"], "a b": "c"},
+    "key": "name",
+    "html": "<a href='x'>&\"</a>",
+    "vast": [10**30],
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ("{{ name }}", "Ann"),
+        ("{{name}}", "Ann"),
+        ("{{ missing }}{{ none }}{{ user.missing.deeper }}{{ list[9] }}{{ name.x }}", ""),
+        ("{{ yes }} {{ no }} {{ age }} {{ price }}", "true false 30 1.5"),
+        ("{{ 'text' }} {{ \"it's\" }} {{ 5 }} {{ -1.5 }} {{ true }} {{ nil }}", "text it's 5 -1.5 true "),
+        ("{{ user.name.first }} {{ user['name'].first }} {{ user[key].first }} {{ user['a b'] }}", "Bo Bo Bo c"),
+        ("{{ list[0] }} {{ list[-1] }} {{ list.first }} {{ list.last }} {{ list.size }}", "b c b c 3"),
+        ("{{ user.size }} {{ name.size }} {{ user.tags.size }} {{ users[1].size }}", "7 3 1 2"),
+        ("{{ list }} {{ user.name }}", '["b","a","c"] {"first":"Bo"}'),
+        ("{{ empty }}{{ blank }}", ""),
+        ("a {{- name -}} b", "aAnnb"),
+        ("a\n{%- if yes -%}\n b \n{%- endif -%}\n c", "abc"),
+        ("{% raw %}{{ name }} {% if %}{% endraw %}", "{{ name }} {% if %}"),
+        ("a {%- raw -%} {{ x }} {%- endraw -%} b", "a{{ x }}b"),
+        ("a{% comment %}{{ broken {% nope %}{% endcomment %}b", "ab"),
+        ("a{% # a remark %}b", "ab"),
+        ("{% echo name | upcase %}", "ANN"),
+        ("{% if yes %}1{% endif %}{% if no %}2{% endif %}{% if none %}3{% endif %}{% if text %}4{% endif %}", "14"),
+        ("{% if no %}a{% elsif age > 20 %}b{% else %}c{% endif %}", "b"),
+        ("{% if no %}a{% elsif no %}b{% else %}c{% endif %}", "c"),
+        ("{% unless no %}a{% endunless %}{% unless yes %}b{% else %}c{% endunless %}", "ac"),
+        ("{% if age >= 30 and age <= 30 and age < 31 and age > 29 and age != 29 and age <> 1 %}y{% endif %}", "y"),
+        ("{% if true or false and false %}right{% endif %}", "right"),
+        ("{% if name contains 'nn' and list contains 'a' and user contains 'name' %}y{% endif %}", "y"),
+        ("{% if none contains 'a' or list contains 'zz' or user contains 5 %}y{% else %}n{% endif %}", "n"),
+        ("{% if 'a' < 'b' and none < 1 %}y{% else %}n{% endif %}", "n"),
+        ("{% if user.none == blank and missing == blank and no == blank and list != empty %}y{% endif %}", "y"),
+        ("{% if yes == true and 1 == 1.0 and '1' == 1 %}y{% else %}n{% endif %}", "n"),
+        ("{% if yes == 1 %}y{% else %}n{% endif %}", "n"),
+        ("{% case age %}{% when 1, 2 %}a{% when 30 or 31 %}b{% else %}c{% endcase %}", "b"),
+        ("{% case name %}{% when 'Bo' %}a{% else %}c{% endcase %}", "c"),
+        ("{% case name %}{% when 'Bo' %}a{% endcase %}", ""),
+        ("{% for x in list %}{{ x }}{% endfor %}", "bac"),
+        ("{% for x in list reversed %}{{ x }}{% endfor %}", "cab"),
+        ("{% for x in list limit: 1 offset: 1 %}{{ x }}{% endfor %}", "a"),
+        ("{% for x in (1..3) %}{{ x }}{% if x == 2 %}{% break %}{% endif %},{% endfor %}", "1,2"),
+        ("{% for x in (1..age) limit: 3 %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "13"),
+        ("{% for x in missing %}a{% else %}none{% endfor %}{% for x in (3..1) %}b{% endfor %}", "none"),
+        ("{% for x in name %}[{{ x }}]{% endfor %}", "[Ann]"),
+        ("{% for x in user.name %}{{ x[0] }}={{ x[1] }}{% endfor %}", "first=Bo"),
+        ("{% for x in list %}{{ forloop.index }}{{ forloop.index0 }}{{ forloop.length }} {% endfor %}", "103 213 323 "),
+        ("{% for x in list %}{{ forloop.rindex }}{{ forloop.rindex0 }} {% endfor %}", "32 21 10 "),
+        ("{% for x in list %}{{ forloop.first }}{{ forloop.last }} {% endfor %}", "truefalse falsefalse falsetrue "),
+        (
+            "{% for x in (1..2) %}{% for y in (1..2) %}{{ x }}{{ y }}{{ forloop.last }} {% endfor %}{% endfor %}",
+            "11false 12true 21false 22true ",
+        ),
+        ("{% for x in (1..2) %}{% for y in (1..9) %}{% break %}{% endfor %}{{ x }}{% endfor %}", "12"),
+        ("{% assign x = 'a' %}{% assign x = x | append: 'b' %}{{ x }}{% assign name = 1 %}{{ name }}", "ab1"),
+        ("{% capture x %}<{{ name }}>{% endcapture %}{{ x }}{{ x.size }}", "<Ann>5"),
+        ("{% for x in list %}{% capture y %}{{ x }}{% break %}{% endcapture %}{{ y }}{% endfor %}{{ y }}", "b"),
+    ],
+)
+def test_a_template_says_what_liquid_says(source: str, said: str) -> None:
+    """Ours: outputs, conditions, loops, assignments, whitespace control."""
+    assert Template.parse(source).render(SHOP) == said
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("name | upcase", "ANN"),
+        ("name | downcase", "ann"),
+        ("'hELLO' | capitalize", "Hello"),
+        ("name | append: 'a' | prepend: 'b'", "bAnna"),
+        ("' a ' | strip", "a"),
+        ("' a ' | lstrip", "a "),
+        ("' a ' | rstrip", " a"),
+        ("text | strip_newlines", ""),
+        ("'a-b-a' | replace: 'a', 'x'", "x-b-x"),
+        ("'a-b-a' | replace_first: 'a', 'x'", "x-b-a"),
+        ("'a-b-a' | replace: '', 'x'", "a-b-a"),
+        ("'a-b-a' | remove: 'a'", "-b-"),
+        ("'a-b-a' | remove_first: 'a'", "-b-a"),
+        ("'hello world' | truncate: 6", "hello…"),
+        ("'hello world' | truncate: 8, '...'", "hello..."),
+        ("'hello' | truncate", "hello"),
+        ("'one two three' | truncatewords: 2", "one two…"),
+        ("'one two three' | truncatewords: 2, '!'", "one two!"),
+        ("'one two' | truncatewords", "one two"),
+        ("'hello' | slice: 1", "e"),
+        ("'hello' | slice: 1, 3", "ell"),
+        ("'hello' | slice: -3, 2", "ll"),
+        ("'hello' | slice: -9, 2", ""),
+        ("list | slice: 1, 2 | join", "a c"),
+        ("'a,b' | split: ',' | join: '|'", "a|b"),
+        ("'abc' | split: '' | join: ','", "a,b,c"),
+        ("'' | split: ',' | size", "0"),
+        ("html | escape", "&lt;a href=&#39;x&#39;&gt;&amp;&quot;&lt;/a&gt;"),
+        ("'a b&c/é' | url_encode", "a+b%26c%2F%C3%A9"),
+        ("'a+b%26' | url_decode", "a b&"),
+        ("'héé' | base64_encode | base64_decode", "héé"),
+        ("list | json", '["b","a","c"]'),
+        ("list | slice: 1 | json", '["a"]'),
+        ("'' | split: ',' | slice: 0, 2 | json", "[]"),
+        ("vast | json", f"[{10**30}]"),
+        ("empty | json", '""'),
+        ("nil | json", "null"),
+        ("missing | default: 'd'", "d"),
+        ("no | default: 'd'", "d"),
+        ("'' | default: 'd'", "d"),
+        ("yes | default: 'd'", "true"),
+        ("list | size", "3"),
+        ("name | size", "3"),
+        ("5 | size", "0"),
+        ("list | first", "b"),
+        ("list | last", "c"),
+        ("list | sort | join: ''", "abc"),
+        ("list | reverse | join: ''", "cab"),
+        ("list | concat: list | uniq | join: ''", "bac"),
+        ("name | concat: list | size", "4"),
+        ("missing | join", ""),
+        ("users | map: 'n' | join: ''", "xyz"),
+        ("users | sort: 'age' | map: 'n' | join: ''", "yzx"),
+        ("users | where: 'on' | map: 'n' | join: ''", "x"),
+        ("users | where: 'n', 'y' | map: 'age' | first", "1"),
+        ("users | map: 'on' | compact | size", "2"),
+        ("users | sum: 'age'", "6"),
+        ("'1,2,3' | split: ',' | sum", "6"),
+        ("mixed | sort | json", '[1,2,"a",null]'),
+        ("age | plus: 1 | minus: 2 | times: 2", "58"),
+        ("7 | divided_by: 2", "3"),
+        ("7 | divided_by: 2.0", "3.5"),
+        ("7 | modulo: 3", "1"),
+        ("1.5 | ceil", "2"),
+        ("1.5 | floor", "1"),
+        ("1.256 | round: 2", "1.26"),
+        ("1.6 | round", "2"),
+        ("-5 | abs", "5"),
+        ("5 | at_least: 7 | at_most: 6", "6"),
+        ("'4' | plus: '1.5'", "5.5"),
+        ("'x' | plus: 1", "1"),
+        ("yes | plus: 1", "1"),
+        ("list | plus: 1", "1"),
+        ("long | plus: 1", "1"),
+    ],
+)
+def test_a_filter_does_what_it_is_called(expression: str, said: str) -> None:
+    """Ours: the closed list of filters."""
+    variables = SHOP | {"text": "\r\n", "mixed": ["a", None, 2, 1], "long": "9" * 50}
+
+    assert Template.parse("{{ " + expression + " }}").render(variables) == said
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("{{ x", 1),
+        ("\n\n{{ x", 3),
+        ("a\n{% if x %}\nb", 2),
+        ("\n{% endif %}", 2),
+        ("{% if %}{% endif %}", 1),
+        ("{% if x %}{% else %}{% elsif y %}{% endif %}", 1),
+        ("{% if x %}{% else %}{% else %}{% endif %}", 1),
+        ("{% if x y %}{% endif %}", 1),
+        ("{% if x %}{% endif x %}", 1),
+        ("{% if x contains %}{% endif %}", 1),
+        ("{% unless x %}{% endif %}", 1),
+        ("{% case %}{% endcase %}", 1),
+        ("{% case x %}text{% when 1 %}{% endcase %}", 1),
+        ("{% case x %}{% when %}{% endcase %}", 1),
+        ("{% case x %}{% else %}{% when 1 %}{% endcase %}", 1),
+        ("{% for x %}{% endfor %}", 1),
+        ("{% for x in %}{% endfor %}", 1),
+        ("{% for x in y cols: 2 %}{% endfor %}", 1),
+        ("{% for x in (1..) %}{% endfor %}", 1),
+        ("{% for x in (1,2) %}{% endfor %}", 1),
+        ("{% for 5 in y %}{% endfor %}", 1),
+        ("{% for x in y limit 5 %}{% endfor %}", 1),
+        ("{% break %}", 1),
+        ("{% continue %}", 1),
+        ("{% assign x %}", 1),
+        ("{% assign x = %}", 1),
+        ("{% assign x = 1 2 %}", 1),
+        ("{% capture %}{% endcapture %}", 1),
+        ("{% capture x %}", 1),
+        ("{% raw %}", 1),
+        ("{% comment %}\n", 1),
+        ("\n{{ x | nope }}", 2),
+        ("{{ x | upcase: 1 }}", 1),
+        ("{{ x | replace: 'a' }}", 1),
+        ("{{ x | date: '%Y' }}", 1),
+        ("{{ x | default: }}", 1),
+        ("{{ x | }}", 1),
+        ("{{ x y }}", 1),
+        ("{{ 'a' 'b' }}", 1),
+        ("{{ (1..3) }}", 1),
+        ("{{ x. }}", 1),
+        ("{{ x[ }}", 1),
+        ("{{ x[1 }}", 1),
+        ("{{ }}", 1),
+        ("{{ ? }}", 1),
+        ("{{ 'open }}", 1),
+        ("{% nope %}", 1),
+        ("{% %}", 1),
+    ],
+)
+def test_a_broken_template_is_refused_with_its_line(source: str, line: int) -> None:
+    """Ours: the author learns where, before anything is stored."""
+    with pytest.raises(TemplateInvalid) as caught:
+        Template.parse(source)
+
+    assert caught.value.faults[0].line == line
+    assert f"line {line}" in caught.value.message
+    assert isinstance(caught.value, BadInput)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if list == list %}{% endif %}",
+        "{% if list < 1 %}{% endif %}",
+        "{% if yes < 1 %}{% endif %}",
+        "{{ 1 | divided_by: 0 }}",
+        "{{ 1 | modulo: 0 }}",
+        "{{ 'inf' | plus: 1 }}",
+        "{{ 99999999999999999999 | plus: 1 }}",
+        "{{ 'é?' | base64_decode }}",
+        "{{ '//79' | base64_decode }}",
+        "{{ broken | url_encode }}",
+        "{{ broken | json }}",
+        "{{ strange }}",
+        "{{ vaster | plus: 1 }}",
+        "{{ list | slice: vaster }}",
+        "{% for n in (vaster..vaster) %}{% endfor %}",
+        "{{ far | round }}",
+    ],
+)
+def test_a_value_that_cannot_be_used_fails_the_call(source: str) -> None:
+    """Ours: a clean failure, never an exception of Python's."""
+    with pytest.raises(TemplateFailed):
+        odd = {"broken": "\ud800", "strange": object(), "vaster": 10**400, "far": 1e300}
+        Template.parse(source).render(SHOP | odd)
+
+
+def test_what_is_filled_in_can_be_escaped_and_the_text_around_it_is_not() -> None:
+    """Ours: URLs are built so; a captured text is escaped once."""
+    template = Template.parse("a/{{ x }}{% capture y %}b/{{ x }}{% endcapture %}-{{ y }}")
+
+    assert template.render({"x": "<"}, escape=lambda text: f"[{text}]") == "a/[<]-[b/<]"
+
+
+def test_a_template_knows_whether_it_is_constant() -> None:
+    """Ours: what never changes need not be rendered."""
+    assert Template.parse("a{% raw %}{{{% endraw %}").is_constant
+    assert not Template.parse("a{{ b }}").is_constant
+    assert Template.parse("a{{ b }}") == Template.parse("a{{ b }}")
+
+
+@pytest.mark.parametrize(
+    ("tree", "filled"),
+    [
+        ("{{ age }}", 30),
+        ("{{ list }}", ["b", "a", "c"]),
+        ("{{ missing }}", None),
+        ("{{ users | map: 'age' }}", [3, 1, 2]),
+        (" {{ age }}", " 30"),
+        ("{{ age }}{{ age }}", "3030"),
+        ({"a": ["{{ name }}", 1, None, True, {"b": "x{{ price }}"}]}, {"a": ["Ann", 1, None, True, {"b": "x1.5"}]}),
+        ({"{{ name }}": "x"}, {"{{ name }}": "x"}),
+        (5, 5),
+        ("plain", "plain"),
+        ({"a": "{{ evil }}"}, {"a": '", "admin": true, "x": "\n'}),
+    ],
+)
+def test_a_tree_is_filled_leaf_by_leaf(tree: object, filled: object) -> None:
+    """Ours: JSON is built from values, so no value can become structure; types stay (TEN-5)."""
+    assert render_tree(tree, SHOP | {"evil": '", "admin": true, "x": "\n'}) == filled
+
+
+def test_a_constant_tree_is_itself() -> None:
+    """Ours: nothing is copied for nothing."""
+    source = {"a": [1, "b"]}
+    tree = Tree.parse(source)
+
+    assert tree.is_constant
+    assert tree.render({}) is source
+
+
+@pytest.mark.parametrize(
+    ("tree", "pointer"),
+    [
+        ({"a": [1, "{{ x"]}, "/a/1"),
+        ({"a/b": "{% x %}"}, "/a~1b"),
+        ({"a": object()}, "/a"),
+        ({1: "x"}, ""),
+    ],
+)
+def test_a_broken_tree_is_refused_where_it_is_broken(tree: object, pointer: str) -> None:
+    """Ours: the fault points into the tree."""
+    with pytest.raises(TemplateInvalid) as caught:
+        Tree.parse(tree)
+
+    assert caught.value.faults[0].pointer == pointer
+
+
+def test_a_tree_is_bounded() -> None:
+    """Ours: in depth and in size."""
+    deep: Any = "x"
+    for _ in range(40):
+        deep = [deep]
+
+    for tree in (deep, ["x"] * 10_001):
+        with pytest.raises(TemplateInvalid):
+            Tree.parse(tree)
+
+
+@pytest.mark.parametrize(
+    ("source", "holds"),
+    [("age > 20", True), ("user.name.first == 'Bo' and no", False), ("missing", False), ("list contains 'a'", True)],
+)
+def test_a_condition_stands_alone(source: str, holds: bool) -> None:
+    """Ours: as after `if`."""
+    condition = Condition.parse(source)
+
+    assert condition.holds(SHOP) is holds
+    assert condition == Condition.parse(source)
+
+
+@pytest.mark.parametrize("source", ["", "a ==", "a b", "{{ a }}", "a and"])
+def test_a_broken_condition_is_refused(source: str) -> None:
+    """Ours: the same grammar, no braces."""
+    with pytest.raises(TemplateInvalid):
+        Condition.parse(source)
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.text(max_size=8)
+    | st.sampled_from(["{{ x }}", "a{{ x }}b", "{{ x | size }}", "{% if x %}y{% endif %}"])
+)
+TREES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+)
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(10**300, 10**320)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["\ud800", "%ff", "1e400", "٣", "1_0", "-0"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def structure(value: object) -> object:
+    """The value with its leaves taken out."""
+    if isinstance(value, dict):
+        return {name: structure(member) for name, member in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return [structure(element) for element in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return None
+
+
+@given(TREES, st.none() | st.text(max_size=8) | st.integers(-9, 9))
+def test_filling_a_tree_never_changes_its_structure(tree: object, x: object) -> None:
+    """Ours: whatever the leaves and the values are."""
+    try:
+        filled = render_tree(tree, {"x": x})
+    except TemplateInvalid:
+        return
+    assert structure(filled) == structure(tree)
+
+
+@given(st.text("{}%-|. :'\"[]()x1,=<>\n", max_size=40), st.none() | st.text(max_size=5) | st.integers())
+def test_any_text_is_read_or_refused(source: str, x: object) -> None:
+    """Ours: no input ends in anything but text or an error of ours."""
+    with contextlib.suppress(TemplateInvalid, TemplateFailed):
+        Template.parse(source).render({"x": x})
+
+
+@given(st.sampled_from(sorted(FILTERS)), ODD, ODD, ODD)
+def test_any_filter_takes_any_value_or_refuses_it(name: str, x: object, y: object, z: object) -> None:
+    """Ours: no value ends in anything but text or an error of ours, numbers of any size included."""
+    for arguments in ("", ": y", ": y, z"):
+        with contextlib.suppress(TemplateInvalid, TemplateFailed):
+            Template.parse(f"{{{{ x | {name}{arguments} }}}}").render({"x": x, "y": y, "z": z})

@@ -1,0 +1,157 @@
+"""Which operations words find, in which order, and what is suggested where nothing has the name."""
+
+import random
+import string
+from typing import Any, cast
+
+import pytest
+
+from gateway.openapi.query.outline import Endpoint
+from gateway.openapi.query.search import FIELDS, MOST_PLACES, Words, count_slips, split_words, suggest
+
+SHOP = (
+    Endpoint(method="GET", path="/customers", operation_id="listCustomers", summary="All customers", tags=("people",)),
+    Endpoint(method="POST", path="/customers", operation_id="createCustomer", summary="A new customer"),
+    Endpoint(method="DELETE", path="/customers/{id}", operation_id="removeCustomer", parameters=("id", "force")),
+    Endpoint(method="GET", path="/customers/{id}/invoices", operation_id="listCustomerInvoices", summary="Invoices"),
+    Endpoint(method="GET", path="/policies", operation_id="getPolicies", description="Rules of receiving the goods."),
+    Endpoint(method="GET", path="/käufer/ユーザー一覧", summary="Käufer"),
+)
+
+
+@pytest.fixture(scope="module")
+def words() -> Words:
+    """The words of the shop."""
+    return Words(SHOP)
+
+
+def found(words: Words, query: str, field: str | None = None) -> list[str]:
+    """What the words find, the best first."""
+    return [hit.endpoint.identity for hit in words.search(query, field)]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("customer list", "GET /customers"),
+        ("LISTCUSTOMERS", "GET /customers"),
+        ("create_customer", "POST /customers"),
+        ("invoice of a customer", "GET /customers/{id}/invoices"),
+        ("delete customer", "DELETE /customers/{id}"),
+        ("force", "DELETE /customers/{id}"),
+        ("people", "GET /customers"),
+        ("policy", "GET /policies"),
+        ("custom", "GET /customers"),
+        ("ユーザー", "GET /käufer/ユーザー一覧"),
+        ("KÄUFER", "GET /käufer/ユーザー一覧"),
+    ],
+)
+def test_words_find_what_is_meant(words: Words, query: str, first: str) -> None:
+    """Ours: words in any order, case and form, in names written together, of any field; the method helps (OAS-5)."""
+    assert found(words, query)[0] == first
+
+
+@pytest.mark.parametrize("query", ["custmoer", "cusotmers", "custommer", "recieving", "polices"])
+def test_a_slip_of_the_pen_is_forgiven(words: Words, query: str) -> None:
+    """Ours: a word that occurs nowhere finds those that are a slip away from it (OAS-5)."""
+    assert words.search(query, None)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "§", "qqqq", "x" * 2000, "zebra quagga"])
+def test_what_is_not_there_is_not_found(words: Words, query: str) -> None:
+    """Ours: nothing is made up where no word fits."""
+    assert found(words, query) == []
+
+
+def test_the_order_is_that_of_relevance(words: Words) -> None:
+    """Ours: the figure that is shown never rises from one hit to the next (OAS-5)."""
+    for query in ("list customers invoices id get", "customer", "a e i o u", "get all"):
+        ranks = [hit.relevance for hit in words.search(query, None)]
+        assert ranks == sorted(ranks, reverse=True), query
+    assert all(hit.relevance > 0 for hit in words.search("customer", None))
+
+
+@pytest.mark.parametrize(("field", "query"), [*((field, "customer") for field in ("path", "operationId", "summary"))])
+def test_a_field_can_be_searched_alone(words: Words, field: str, query: str) -> None:
+    """Ours: what fits in other fields only is no hit then (OAS-5)."""
+    hits = words.search(query, field)
+
+    assert hits
+    assert all(hit.fields == (field,) for hit in hits)
+    assert found(words, "force", field) == []
+    assert found(words, "goods", "description") == ["GET /policies"]
+
+
+def test_rare_words_count_more_than_common_ones() -> None:
+    """Ours: what nearly every operation has says little about which one is meant."""
+    many = [Endpoint(method="GET", path=f"/user/user{n}", operation_id=f"user{n}") for n in range(50)]
+    seen = Words([*many, Endpoint(method="GET", path="/x/audit", summary="The audit of a user")])
+
+    assert seen.search("user audit", None)[0].endpoint.path == "/x/audit"
+
+
+def test_what_is_remembered_of_a_document_is_bounded() -> None:
+    """Ours: a document made of nothing but different words costs no more than one of the largest real ones."""
+    letters = random.Random(5)
+    text = [" ".join("".join(letters.choices(string.ascii_lowercase, k=5)) for _ in range(330)) for _ in range(1500)]
+    hostile = [Endpoint(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
+    seen = Words(hostile)
+
+    assert seen.size <= 60 * 2 * MOST_PLACES
+    assert seen.search("p1499", None)[0].endpoint.path == "/p1499"  # names go before descriptions
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a" * 2000,
+        "A" * 1999 + "!",
+        "aA" * 1000,
+        "(a+)+$" * 300,
+        "_" * 2000,
+        "9a" * 1000,
+        "ﷺ" * 2000,
+        " ".join("abcdefgh"),
+    ],
+)
+def test_every_query_comes_to_an_end(query: str) -> None:
+    """Ours: what looks for words never goes back over the text; where there are words they are found (OAS-5)."""
+    seen = Words([Endpoint(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
+
+    assert len(seen.search(query, "description")) == (200 if split_words(query) else 0)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "first"),
+    [
+        ("Bok", ["Author", "Book"], "Book"),
+        ("pt", ["pet", "order"], "pet"),
+        ("user", ["UserProfileSettingsResponse", "Order"], "UserProfileSettingsResponse"),
+        ("GET /pet/{id}", ["GET /pets/{petId}", "POST /orders"], "GET /pets/{petId}"),
+        ("LISTPETS", ["listPets", "listOrders"], "listPets"),
+    ],
+)
+def test_the_nearest_name_is_suggested_first(wanted: str, names: list[str], first: str) -> None:
+    """Ours: a name with a slip, a part of a name, and one in other capitals lead to the one that is there (OAS-5)."""
+    assert suggest(wanted, names)[0] == first
+
+
+def test_a_suggestion_is_like_what_was_asked() -> None:
+    """Ours: at most five names, each like the wanted one; none at all rather than just any."""
+    assert suggest("zzz", ["Book", "Author"]) == []
+    assert len(suggest("Book", [f"Book{n}" for n in range(50)])) == 5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slips"),
+    [("", "", 0), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "ab", 1), ("abc", "abxc", 1), ("abc", "xyz", 3)],
+)
+def test_slips_are_counted(one: str, other: str, slips: int) -> None:
+    """Ours: a letter too many, too few, wrong, or swapped with the next is one slip."""
+    assert count_slips(one, other) == count_slips(other, one) == slips
+
+
+def test_every_field_of_a_hit_is_one_that_can_be_asked_for(words: Words) -> None:
+    """Ours: `matchedFields` speaks the language of `searchIn`."""
+    assert {field for hit in words.search("customer id list people", None) for field in hit.fields} <= set(FIELDS)
+    assert cast("Any", FIELDS["path"]) > FIELDS["description"]
