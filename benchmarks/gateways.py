@@ -16,7 +16,7 @@ from anyio.from_thread import start_blocking_portal
 from benchmarks.processes import Failed, free_port, running
 from benchmarks.requests import ACCEPT, INITIALIZE
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
-from gateway.store.migrate import migrate
+from gateway.store.database.migrations import migrate
 
 _OPERATOR = "benchmark-operator-key-of-32-characters"
 _SECRET = "benchmark-secret-key-of-32-characters"

@@ -1,4 +1,4 @@
-"""How Alembic runs our migrations: on the connection that `gateway.store.migrate` hands over, one transaction each."""
+"""Alembic's environment: migrations run on the connection of `gateway.store.database`, one transaction each."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

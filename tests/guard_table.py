@@ -492,7 +492,7 @@ THE_STORE = (
     Guard(
         "role-taken",
         "every connection runs as the role without rights, whoever logs in",
-        "gateway/store/connect.py",
+        "gateway/store/database/connection.py",
         '{**_SETTINGS, **_GUARDS, "role": APP_ROLE}',
         "{**_SETTINGS, **_GUARDS}",
         (f"{STORE}::test_a_superusers_login_still_runs_as_the_app",),
@@ -500,7 +500,7 @@ THE_STORE = (
     Guard(
         "role-checked",
         "a superuser, or a role that bypasses row-level security, never serves",
-        "gateway/store/connect.py",
+        "gateway/store/database/connection.py",
         "if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:",
         "if False:",
         (f"{STORE}::test_an_unsafe_role_never_serves",),
@@ -508,7 +508,7 @@ THE_STORE = (
     Guard(
         "statement-timeout",
         "no statement holds a connection for ever",
-        "gateway/store/connect.py",
+        "gateway/store/database/connection.py",
         '"statement_timeout": "10000", ',
         "",
         (f"{GUARD_ATTACKS}::test_every_connection_of_the_app_has_deadlines",),
@@ -516,37 +516,39 @@ THE_STORE = (
     Guard(
         "secret-in-its-place",
         "a sealed secret opens only where it was sealed: tenant, source, scheme, version",
-        "gateway/store/sealing.py",
+        "gateway/store/encryption.py",
         'return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)',
         'return b"" if encoded else b""',
         (
-            "tests/unit/store/test_sealing.py",
+            "tests/unit/store/test_encryption.py",
             "tests/integration/store/test_nouns.py::test_a_credential_moved_to_another_source_does_not_open",
         ),
     ),
     Guard(
         "change-of-a-known-version",
         "a change meant for another version of an object is refused",
-        "gateway/catalog/versions.py",
+        "gateway/catalog/etags.py",
         "if expected is None or ANY in expected or tag in expected:",
         "if tag:",
-        ("tests/unit/catalog/test_versions.py::test_another_version_is_refused",),
+        ("tests/unit/catalog/test_etags.py::test_another_version_is_refused",),
     ),
     Guard(
         "name-clash",
         "an import never takes another tool's name",
-        "gateway/catalog/imports.py",
+        "gateway/catalog/sources/imports.py",
         "    refuse_taken(ready.compilation, added | owners, source=ready.draft.name)\n",
         "",
-        ("tests/integration/catalog/test_imports.py::test_a_name_clash_stores_nothing_and_its_prefix_resolves_it",),
+        (
+            "tests/integration/catalog/sources/test_imports.py::test_a_name_clash_stores_nothing_and_its_prefix_resolves_it",
+        ),
     ),
     Guard(
         "primitives-limit",
         "a tenant gets no more primitives than it may have",
-        "gateway/catalog/checking.py",
+        "gateway/catalog/primitives/constraints.py",
         "if others + wanted > allowed:",
         "if False:",
-        ("tests/integration/catalog/test_imports.py::test_a_tenant_gets_no_more_primitives_than_it_may_have",),
+        ("tests/integration/catalog/sources/test_imports.py::test_a_tenant_gets_no_more_primitives_than_it_may_have",),
     ),
 )
 
@@ -971,10 +973,12 @@ CALLS = (
     Guard(
         "credential-destination",
         "stored credentials do not follow a source to another host unseen",
-        "gateway/catalog/destinations.py",
+        "gateway/catalog/sources/credential_scope.py",
         "if not current.schemes or not added:",
         "if True:",
-        ("tests/integration/catalog/test_imports.py::test_stored_credentials_do_not_follow_a_source_to_another_host",),
+        (
+            "tests/integration/catalog/sources/test_imports.py::test_stored_credentials_do_not_follow_a_source_to_another_host",
+        ),
     ),
     Guard(
         "listen-limit",
@@ -1035,7 +1039,7 @@ CALLS = (
     Guard(
         "pinned-argument-listed",
         "a pinned argument is not among those that can be given",
-        "gateway/catalog/overriding.py",
+        "gateway/catalog/overrides/overlay.py",
         "if pinned:",
         "if False:",
         ("tests/behaviour/openapi/test_overrides.py::test_a_pinned_argument_is_sent_and_is_nobodys_to_send",),
@@ -1043,7 +1047,7 @@ CALLS = (
     Guard(
         "renamed-name-free",
         "a tool is not renamed to a name that is another's",
-        "gateway/catalog/overrides.py",
+        "gateway/catalog/overrides/overrides.py",
         "        await refuse_tool_name(tenant, catalog, db, name)\n",
         "",
         ("tests/behaviour/openapi/test_overrides.py::test_whoever_has_a_name_goes_before_whoever_had_it",),
@@ -1051,23 +1055,25 @@ CALLS = (
     Guard(
         "old-name-of-another",
         "an old name leads nowhere while another tool has it",
-        "gateway/catalog/composing.py",
+        "gateway/catalog/snapshots/composition.py",
         "if alias.name not in taken and (place",
         "if (place",
-        ("tests/unit/catalog/test_composing.py::test_an_old_name_leads_to_its_tool_unless_somebody_has_it",),
+        (
+            "tests/unit/catalog/snapshots/test_composition.py::test_an_old_name_leads_to_its_tool_unless_somebody_has_it",
+        ),
     ),
     Guard(
         "old-name-ends",
         "an old name ends on its day, also in a snapshot that lasts",
-        "gateway/catalog/snapshots.py",
+        "gateway/catalog/snapshots/snapshots.py",
         "found is None or found.until <= datetime.now(UTC)",
         "found is None",
-        ("tests/unit/catalog/test_composing.py::test_an_old_name_ends_while_the_snapshot_lasts",),
+        ("tests/unit/catalog/snapshots/test_composition.py::test_an_old_name_ends_while_the_snapshot_lasts",),
     ),
     Guard(
         "hidden-tool",
         "a hidden tool is for handlers only",
-        "gateway/catalog/overriding.py",
+        "gateway/catalog/overrides/overlay.py",
         "return operation.is_listed and not is_hidden(operation)",
         "return operation.is_listed",
         ("tests/behaviour/openapi/test_overrides.py::test_a_hidden_tool_is_for_handlers_only",),
@@ -1462,7 +1468,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "webhook-signature",
         "only the sender that holds a webhook's secret tells of changes",
-        "gateway/catalog/webhooks.py",
+        "gateway/catalog/updates/webhooks.py",
         "if not is_signed(delivery.signatures, signing, delivery=delivery.id, at=delivery.at, body=delivery.body):",
         "if False:",
         (f"{WEBHOOKS}::test_what_is_not_signed_now_is_refused",),
@@ -1470,15 +1476,15 @@ WHAT_IS_SIGNED = (
     Guard(
         "webhook-signed-body",
         "a signature is good for its own body only",
-        "gateway/catalog/signing.py",
+        "gateway/catalog/updates/signatures.py",
         'f"{delivery}.{at}.".encode() + body, "sha256")',
         'f"{delivery}.{at}.".encode(), "sha256")',
-        ("tests/unit/catalog/test_signing.py::test_the_known_answer_of_the_specification",),
+        ("tests/unit/catalog/updates/test_signatures.py::test_the_known_answer_of_the_specification",),
     ),
     Guard(
         "webhook-time",
         "a delivery that was overheard is of no use later",
-        "gateway/catalog/webhooks.py",
+        "gateway/catalog/updates/webhooks.py",
         "if abs(time.time() - int(delivery.at)) > TOLERANCE_S:",
         "if False:",
         (f"{WEBHOOKS}::test_what_is_not_signed_now_is_refused",),
@@ -1486,7 +1492,7 @@ WHAT_IS_SIGNED = (
     Guard(
         "webhook-once",
         "a delivery counts once, however often it comes",
-        "gateway/catalog/webhooks.py",
+        "gateway/catalog/updates/webhooks.py",
         "if not await once.use(tenant, named, REMEMBERED_S):",
         "if False:",
         (f"{WEBHOOKS}::test_a_delivery_counts_once",),
@@ -1513,7 +1519,7 @@ WHAT_IS_SIGNED = (
         "gateway/redis/audit_spool.py",
         "return any(hmac.compare_digest(mac, _mac(secret, stream, entry)) for secret in self._secrets)",
         "return True",
-        ("tests/integration/store/test_audit_overflow.py::test_an_entry_that_we_did_not_write_is_none",),
+        ("tests/integration/store/audit/test_spool.py::test_an_entry_that_we_did_not_write_is_none",),
     ),
     Guard(
         "overflow-of-its-installation",
@@ -1521,15 +1527,15 @@ WHAT_IS_SIGNED = (
         "gateway/redis/audit_spool.py",
         'self._named = f"{self._shared}:{installation}"',
         'self._named = f"{self._shared}:one"',
-        ("tests/integration/store/test_audit_overflow.py::test_two_installations_share_a_redis",),
+        ("tests/integration/store/audit/test_spool.py::test_two_installations_share_a_redis",),
     ),
     Guard(
         "overflow-of-its-tenants",
         "what the release before has left is brought only into the database of its tenants",
-        "gateway/store/audit_overflow.py",
+        "gateway/store/audit/spool.py",
         "ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}",
         "ours = entries",
-        ("tests/integration/store/test_audit_overflow.py::test_what_the_release_before_has_left_is_brought_back",),
+        ("tests/integration/store/audit/test_spool.py::test_what_the_release_before_has_left_is_brought_back",),
     ),
     Guard(
         "log-signature",
@@ -1550,10 +1556,10 @@ WHAT_IS_SIGNED = (
     Guard(
         "audit-signed-length",
         "a trail whose end was cut off is shorter than was signed",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "if chain.last < number:",
         "if False:",
-        ("tests/integration/store/test_audit_heads.py::test_an_end_that_was_cut_off_is_missed",),
+        ("tests/integration/store/audit/test_signed_heads.py::test_an_end_that_was_cut_off_is_missed",),
     ),
 )
 
@@ -1629,7 +1635,7 @@ WHO_IS_TOLD = (
     Guard(
         "changed-template-is-told",
         "who follows what a template makes hears that it makes something else",
-        "gateway/catalog/primitives.py",
+        "gateway/catalog/primitives/primitives.py",
         "elif family is Family.TEMPLATE:",
         "elif False:",
         ("tests/behaviour/updates/test_delivery.py::test_a_changed_template_tells_of_what_it_makes",),
@@ -1846,15 +1852,15 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-begins-with-creation",
         "a chain of changes begins with the creation of its tenant",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "return one.row.writer != CATALOG or one.row.action == CREATION",
         "return True",
-        ("tests/unit/store/test_audit_chain.py::test_changes_begin_with_the_creation_of_the_tenant",),
+        ("tests/unit/store/audit/test_hash_chain.py::test_changes_begin_with_the_creation_of_the_tenant",),
     ),
     Guard(
         "audit-has-a-beginning",
         "a tenant has at least the entry of its creation, whatever its revision says",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)",
         "reached[CATALOG] = max(revision, reached.get(CATALOG, 0))",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1862,7 +1868,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-break",
         "a change whose predecessor is gone records that",
-        "gateway/store/audit.py",
+        "gateway/store/audit/entries.py",
         'if change["action"] != CREATION and last != change["revision"] - 1:',
         "if False:",
         (f"{TRAIL_WRITERS}::test_a_change_without_a_predecessor_records_a_break",),
@@ -1870,7 +1876,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-break-is-reported",
         "a break that was recorded is a fault",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "chain.report(ChainFaultKind.BROKEN, number, entry)",
         "pass",
         (f"{TRAIL_WRITERS}::test_a_change_without_a_predecessor_records_a_break",),
@@ -1878,7 +1884,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-anchor-seal",
         "a writer of the database makes no anchor",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "if not found.is_sealed_by(self._anchor_keys):",
         "if False:",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1886,7 +1892,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-anchor-length",
         "signatures cannot be cut off while the anchor stands",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "if self.last_signature < row.number:",
         "if False:",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1894,7 +1900,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-anchor-missing",
         "an anchor that was made with its tenant is missed",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)",
         "return Anchor(state=AnchorState.PENDING)",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1902,7 +1908,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-changes-name-signatures",
         "an older anchor cannot be put back under later changes",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "if signed is None or not signed.startswith(named.head):",
         "if False:",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1910,7 +1916,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-every-signature-counts",
         "an entry put in the place of a signed one is found, also when later ones are signed",
-        "gateway/store/audit_check.py",
+        "gateway/store/audit/verification.py",
         "if one.is_contradicted:",
         "if False:",
         (f"{TRAIL_WRITERS}::test_what_was_taken_out_is_found",),
@@ -1918,7 +1924,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-signed-from-memory",
         "what a replica wrote is signed from its memory, not from the table",
-        "gateway/store/audit_writer.py",
+        "gateway/store/audit/writer.py",
         "self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))",
         "self._moved.note(tenant, self._chains.writer)",
         (f"{HEADS_OUTSIDE}::test_calls_deleted_before_they_were_signed_are_missed",),
@@ -1926,7 +1932,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-signer-remembers",
         "a running signer misses signatures that the database has forgotten",
-        "gateway/store/audit_signer.py",
+        "gateway/store/audit/head_signer.py",
         "if known is None or known == found or known.number == 0:",
         "if True:",
         (f"{HEADS_OUTSIDE}::test_a_running_signer_misses_signatures_that_were_put_back",),
@@ -1934,7 +1940,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-signer-recalls",
         "a signer that starts goes on from the head in Redis",
-        "gateway/store/audit_signer.py",
+        "gateway/store/audit/head_signer.py",
         "known = await self._outside.recall(tenant) if is_first else self._known[tenant]",
         "known = None if is_first else self._known[tenant]",
         (f"{HEADS_OUTSIDE}::test_an_older_state_is_found_by_each_store_alone",),
@@ -1942,7 +1948,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-heads-compared",
         "a database that was put back lacks what the stores outside have",
-        "gateway/store/audit_outside.py",
+        "gateway/store/audit/outside_heads.py",
         "if number > 0 and signed.get(number) != trail.head:",
         "if False:",
         (f"{HEADS_OUTSIDE}::test_an_older_state_is_found_by_each_store_alone",),
@@ -1950,7 +1956,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-heads-sealed",
         "a writer of a store makes no head",
-        "gateway/store/audit_outside.py",
+        "gateway/store/audit/outside_heads.py",
         "if not any(hmac.compare_digest(mac, found.mac) for mac in macs):",
         "if not any(macs):",
         (f"{HEADS_OUTSIDE}::test_a_writer_of_redis_forges_no_head",),
@@ -1958,7 +1964,7 @@ AUDIT_TRAIL_AND_REDIS = (
     Guard(
         "audit-heads-of-their-tenant",
         "a head of another tenant is none",
-        "gateway/store/audit_outside.py",
+        "gateway/store/audit/outside_heads.py",
         "macs = (_mac(key, tenant, found.number",
         "macs = (_mac(key, found.tenant, found.number",
         (f"{HEADS_OUTSIDE}::test_a_writer_of_redis_forges_no_head",),
@@ -2180,7 +2186,7 @@ ANSWERS_SHOWN = (
     Guard(
         "alias-level",
         "a tool that is another name for an operation is never judged milder than the operation",
-        "gateway/catalog/assessing.py",
+        "gateway/catalog/primitives/safety.py",
         "    return highest([declared, *(levels.get(one, _UNKNOWN) for one in operations)])",
         "    return declared",
         (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
@@ -2360,7 +2366,7 @@ FAIR_SHARES = (
     Guard(
         "signing-outside-the-share",
         "a tenant that uses its share of PostgreSQL does not hold up the signing of the others' trails",
-        "gateway/store/audit_signer.py",
+        "gateway/store/audit/head_signer.py",
         "self._store.upkeep(tenant)",
         "self._store.transaction(tenant)",
         ("tests/attacks/test_fair_pools.py::test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others",),
@@ -2636,7 +2642,7 @@ ADMIN_DOOR = (
     Guard(
         "idempotency-fenced",
         "an attempt whose lease was taken over commits nothing",
-        "gateway/catalog/catalog.py",
+        "gateway/catalog/transaction.py",
         "if by.attempt is not None and not await idempotency.commit(tenant, db, by.attempt):",
         "if False:",
         (f"{IDEMPOTENCY}::test_a_request_whose_replica_died_runs_again_and_the_slow_one_changes_nothing",),

@@ -24,7 +24,7 @@ from benchmarks.faults.world import (
     reached,
     running_world,
 )
-from gateway.store.connect import connect_owner
+from gateway.store.database.connection import connect_owner
 from tests.support.history import SLUGS, end_server
 from tests.support.replicas import grant_redis
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from gateway.admin.answers import Page, Shown
-from gateway.catalog.overrides import KeptOverride
+from gateway.catalog.overrides.overrides import KeptOverride
 from gateway.domain.overrides import Override
 from gateway.domain.policy import Safety
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from gateway.admin.answers import Page, Shown
 from gateway.admin.answers_overrides import OverrideShown
-from gateway.catalog.listing import Listed
-from gateway.catalog.primitives import Tried
+from gateway.catalog.primitives.primitives import Tried
+from gateway.catalog.primitives.queries import Listed
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Origin, Tool

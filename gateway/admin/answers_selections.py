@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, RootModel
 
 from gateway.admin.answers import Page, Shown
-from gateway.catalog.pricing import Price
+from gateway.catalog.snapshots.token_costs import Price
 from gateway.domain.credentials import Place, StoredCredential
 from gateway.domain.policy import Safety
 from gateway.domain.profiles import Profile, Rule

@@ -6,7 +6,7 @@ from gateway.admin.answers import CeilingsShown
 from gateway.admin.endpoints import OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.schemas import CeilingsUpdate, NoBody, NoQuery
 from gateway.catalog import ceilings
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
 from gateway.domain.ceilings import Ceilings, CeilingsInForce
 
 

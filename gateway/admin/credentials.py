@@ -14,7 +14,7 @@ from gateway.admin.schemas_primitives import CredentialCreate, CredentialReplace
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import credentials
 from gateway.catalog.credentials import CredentialDraft
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
 
 
 async def list_credentials(admin: Admin, call: Call[NoBody, CredentialListQuery]) -> Answer:

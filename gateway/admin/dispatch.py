@@ -18,8 +18,8 @@ from gateway.admin.limits import AdminLimits, Work
 from gateway.admin.preconditions import read_creates_only, read_expected, write_tag
 from gateway.admin.schemas import NoBody, PageQuery
 from gateway.admin.schemas_lists import ListQuery
-from gateway.catalog.catalog import Author
 from gateway.catalog.tenants import find_tenant
+from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound

@@ -4,7 +4,7 @@ from gateway.admin.answers import EgressShown
 from gateway.admin.endpoints import ADMIN, OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.schemas import EgressReplace, NoBody, NoQuery
 from gateway.catalog import egress
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
 from gateway.domain.egress import Egress
 
 

@@ -11,9 +11,9 @@ from gateway.admin.forms import read_body, read_query
 from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.calls.run import Calls
-from gateway.catalog.catalog import Author, Catalog
-from gateway.catalog.doctor import Doctor
-from gateway.catalog.versions import Expected
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.etags import Expected
+from gateway.catalog.transaction import Author, Catalog
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.keys import Scope

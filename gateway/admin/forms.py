@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from gateway.admin.patterns import WORDS
 from gateway.admin.schemas import Asked, NoBody, Sent
-from gateway.catalog.workers import Workers
+from gateway.catalog.sources.document_workers import Workers
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json

@@ -11,8 +11,8 @@ from gateway.admin.pages import read_list
 from gateway.admin.schemas import KeyCreate, KeyUpdate, NoBody, NoQuery
 from gateway.admin.schemas_lists import KeyListQuery
 from gateway.catalog import keys
+from gateway.catalog.etags import tag_of
 from gateway.catalog.keys import KeyDraft
-from gateway.catalog.versions import tag_of
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key, MintedKey
 

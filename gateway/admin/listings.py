@@ -13,7 +13,7 @@ from unicodedata import normalize
 import msgspec
 
 from gateway.admin.schemas import PageQuery
-from gateway.catalog.listing import Listed
+from gateway.catalog.primitives.queries import Listed
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.keys import Key, KeyState
 from gateway.domain.order import Order, join_place, write_moment

@@ -9,8 +9,9 @@ from gateway.admin.pages import read_page
 from gateway.admin.primitives import Noun, show_item, update_item
 from gateway.admin.schemas import NoBody, NoQuery, PageQuery
 from gateway.admin.schemas_overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
-from gateway.catalog import listing, overrides
-from gateway.catalog.overrides import KeptOverride
+from gateway.catalog.overrides import overrides
+from gateway.catalog.overrides.overrides import KeptOverride
+from gateway.catalog.primitives import queries as listing
 from gateway.domain.overrides import Wishes
 from gateway.errors import Fault, InvalidBody
 

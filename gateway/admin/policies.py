@@ -6,7 +6,7 @@ from gateway.admin.answers import PolicyShown
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint, Plain
 from gateway.admin.schemas import NoBody, NoQuery, PolicyUpdate
 from gateway.catalog import policies
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
 from gateway.domain.ceilings import BoundedPolicy
 from gateway.domain.policy import Policy
 

@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.catalog.versions import ANY, Expected
+from gateway.catalog.etags import ANY, Expected
 from gateway.errors import BadInput
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'

@@ -16,10 +16,11 @@ from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.admin.schemas_lists import PrimitiveListQuery, UriListQuery
 from gateway.admin.schemas_primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.admin.upserts import Upsert, is_id, put
-from gateway.catalog import listing, primitives
-from gateway.catalog.listing import Listed
-from gateway.catalog.preparing import PrimitiveDraft
-from gateway.catalog.primitives import Address
+from gateway.catalog.primitives import primitives
+from gateway.catalog.primitives import queries as listing
+from gateway.catalog.primitives.primitives import Address
+from gateway.catalog.primitives.queries import Listed
+from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.domain.primitives import Family
 from gateway.errors import Fault, InvalidBody, NotFound
 

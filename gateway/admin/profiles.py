@@ -15,8 +15,8 @@ from gateway.admin.schemas_lists import ProfileListQuery
 from gateway.admin.schemas_primitives import ProfileCreate, ProfileReplace, ProfileUpdate, RuleSent
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog import profiles
-from gateway.catalog.pricing import price_profiles
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
+from gateway.catalog.snapshots.token_costs import price_profiles
 from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.profiles import Profile, Rule
 

@@ -31,8 +31,8 @@ from gateway.admin.description import DOCUMENT, describe
 from gateway.admin.dispatch import Document, Gate, Missing, Path
 from gateway.admin.endpoints import Admin, Route
 from gateway.calls.run import Calls
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.doctor import Doctor
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.transaction import Catalog
 from gateway.connections.connections import Connections
 from gateway.registry.cursors import Cursors
 

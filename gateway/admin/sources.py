@@ -35,11 +35,11 @@ from gateway.admin.schemas import (
 )
 from gateway.admin.schemas_lists import SourceListQuery
 from gateway.admin.upserts import Upsert, check_new_name, put
-from gateway.catalog import imports, sources
-from gateway.catalog.drafts import SourceDraft
-from gateway.catalog.imports import Imported
-from gateway.catalog.versions import tag_of
-from gateway.catalog.workers import Archive
+from gateway.catalog.etags import tag_of
+from gateway.catalog.sources import imports, sources
+from gateway.catalog.sources.document_workers import Archive
+from gateway.catalog.sources.drafts import SourceDraft
+from gateway.catalog.sources.imports import Imported
 from gateway.domain.requests import Credential
 from gateway.domain.sources import OperationRule
 

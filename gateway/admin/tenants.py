@@ -10,7 +10,7 @@ from gateway.admin.pages import read_list
 from gateway.admin.schemas import NoBody, NoQuery, TenantCreate, TenantUpdate
 from gateway.admin.schemas_lists import TenantListQuery
 from gateway.catalog import tenants
-from gateway.catalog.versions import tag_of
+from gateway.catalog.etags import tag_of
 from gateway.domain.tenants import Tenant
 
 

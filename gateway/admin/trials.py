@@ -9,7 +9,7 @@ from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.admin.schemas_primitives import PromptTry, ToolTry, UriQuery
 from gateway.calls import shape
-from gateway.catalog.listing import get_listed
+from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Scope

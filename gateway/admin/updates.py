@@ -3,7 +3,7 @@
 from gateway.admin.endpoints import Admin, Answer, Call, Endpoint
 from gateway.admin.schemas import NoQuery
 from gateway.admin.schemas_primitives import ResourceChanged
-from gateway.catalog.updates import report_update
+from gateway.catalog.updates.resource_updates import report_update
 
 
 async def report_resource_update(admin: Admin, call: Call[ResourceChanged, NoQuery]) -> Answer:

@@ -11,9 +11,9 @@ from gateway.admin.pages import read_list
 from gateway.admin.schemas import NoBody, NoQuery
 from gateway.admin.schemas_lists import WatchListQuery
 from gateway.admin.schemas_updates import WatchCreate, WatchUpdate
-from gateway.catalog import watches
-from gateway.catalog.versions import tag_of
-from gateway.catalog.watches import WatchDraft
+from gateway.catalog.etags import tag_of
+from gateway.catalog.updates import watches
+from gateway.catalog.updates.watches import WatchDraft
 from gateway.domain.watches import Watch
 from gateway.errors import NotFound
 

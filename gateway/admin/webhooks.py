@@ -10,9 +10,9 @@ from gateway.admin.pages import read_list
 from gateway.admin.schemas import NoBody, NoQuery
 from gateway.admin.schemas_lists import WebhookListQuery
 from gateway.admin.schemas_updates import WebhookCreate
-from gateway.catalog import webhooks
+from gateway.catalog.etags import tag_of
 from gateway.catalog.tenants import get_tenant
-from gateway.catalog.versions import tag_of
+from gateway.catalog.updates import webhooks
 
 
 async def list_webhooks(admin: Admin, call: Call[NoBody, WebhookListQuery]) -> Answer:

@@ -34,7 +34,7 @@ async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
         missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
         raise BrokenSetting(f"{missing}: set both server URLs, or neither to have both started")
     # Alembic and its own imports: 105 modules that a replica with configured servers does not need.
-    from gateway.store.migrate import migrate  # noqa: PLC0415
+    from gateway.store.database.migrations import migrate  # noqa: PLC0415
 
     async with EmbeddedServers(settings.data_dir) as urls:
         await migrate(urls.migration_database_url)

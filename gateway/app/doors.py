@@ -11,16 +11,16 @@ from gateway.redis.audit_heads import RedisHeads
 from gateway.redis.audit_spool import Overflow
 from gateway.redis.event_bus import Bus
 from gateway.settings import Settings
-from gateway.store.audit_anchors import ANCHOR_PURPOSE
-from gateway.store.audit_moved import Moved
-from gateway.store.audit_outside import HEADS_PURPOSE, HeadStore, OutsideHeads
-from gateway.store.audit_overflow import AuditDrain
-from gateway.store.audit_signer import AuditSigner
-from gateway.store.audit_writer import AuditWriter
+from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.head_file import FileHeads
+from gateway.store.audit.head_signer import AuditSigner
+from gateway.store.audit.outside_heads import HEADS_PURPOSE, HeadStore, OutsideHeads
+from gateway.store.audit.spool import AuditDrain
+from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.writer import AuditWriter
+from gateway.store.database.circuit_breaker import Silence
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.heads_file import FileHeads
-from gateway.store.sealing import Sealer
-from gateway.store.silence import Silence
 from gateway.telemetry.traces import Traces
 from gateway.upstream.heads_endpoint import EndpointHeads
 from gateway.upstream.pool import Upstream

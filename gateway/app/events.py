@@ -16,8 +16,8 @@ from gateway.domain.events import (
 from gateway.jobs.template_fanout import Instances
 from gateway.redis.event_bus import Bus
 from gateway.redis.sessions.subscriptions import Subscriptions
-from gateway.store.audit_chain import CATALOG
-from gateway.store.audit_moved import Moved
+from gateway.store.audit.hash_chain import CATALOG
+from gateway.store.audit.unsigned_tenants import Moved
 
 
 class Events:

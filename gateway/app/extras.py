@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.app.registrations import Registration
 from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
-from gateway.catalog.code import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
 from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
 from gateway.definitions.contract.resources import (
     ResourceDefinition,

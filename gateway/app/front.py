@@ -15,10 +15,10 @@ from gateway.app.doors import Doors
 from gateway.app.events import Events
 from gateway.app.inside import Inside
 from gateway.app.readiness import Readiness
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.code import CodeCatalog
-from gateway.catalog.doctor import Doctor
-from gateway.catalog.installation import Installation
+from gateway.catalog.doctor.config_checks import Installation
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.snapshots.python_primitives import CodeCatalog
+from gateway.catalog.transaction import Catalog
 from gateway.domain.policy import Limits
 from gateway.identity.credentials import digest_key
 from gateway.protocol.app import Face

@@ -15,9 +15,9 @@ import anyio
 import structlog
 
 from gateway.app.registrations import Lookup, Registrations
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.code import CodePrimitive
-from gateway.catalog.hidden import find_hidden, record_hidden
+from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidden
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.transaction import Catalog
 from gateway.domain.primitives import OwnedName
 from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store

@@ -9,9 +9,9 @@ from gateway.app.stored_keys import StoredKeys
 from gateway.calls.run import Calls
 from gateway.calls.shape import Shaper
 from gateway.catalog.egress import StoredAllowLists
-from gateway.catalog.outlines import Outlines
-from gateway.catalog.snapshots import Snapshots
-from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.catalog.snapshots.credential_cache import StoredSecrets
+from gateway.catalog.snapshots.outline_cache import Outlines
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.policy import Limits

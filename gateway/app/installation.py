@@ -1,10 +1,10 @@
 """What the settings say of the installation, for its examination."""
 
 from gateway.app.keys import Keys
-from gateway.catalog.code import CodeCatalog
-from gateway.catalog.installation import Installation
+from gateway.catalog.doctor.config_checks import Installation
+from gateway.catalog.snapshots.python_primitives import CodeCatalog
 from gateway.settings import Settings
-from gateway.store.sealing import Sealer
+from gateway.store.encryption import Sealer
 
 
 def describe_installation(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from gateway.app.doors import Doors
 from gateway.app.readiness import Readiness
-from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.redis.sessions.records import Sessions
 from gateway.telemetry.metrics import Metrics
 

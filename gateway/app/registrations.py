@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.catalog.code import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
 from gateway.handlers.code import CodeHandler
@@ -52,7 +52,7 @@ class Registered:
 
 
 class Registrations:
-    """Everything that is registered (`catalog.code.CodeCatalog` and `handlers.code.CodeHandlers`)."""
+    """Everything that is registered: implements `CodeCatalog` of the catalog and `CodeHandlers` of the handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key
 from gateway.store import keys
+from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
-from gateway.store.silence import PROMPT_S
 
 
 class StoredKeys:

@@ -4,9 +4,10 @@ from functools import partial
 
 from gateway.app.doors import Doors
 from gateway.app.inside import Inside
-from gateway.catalog import idempotency, watches
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.webhooks import Once
+from gateway.catalog import idempotency
+from gateway.catalog.transaction import Catalog
+from gateway.catalog.updates import watches
+from gateway.catalog.updates.webhooks import Once
 from gateway.domain.identifiers import TenantId
 from gateway.jobs.scheduler import Rounds
 from gateway.jobs.watch_poller import Watching

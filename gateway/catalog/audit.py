@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
-from gateway.catalog.catalog import Catalog
+from gateway.catalog.transaction import Catalog
 from gateway.domain.audit import AuditEntry, AuditFilter, Trail
 from gateway.domain.identifiers import TenantId
-from gateway.store import audit, audit_anchors, audit_heads, tenants
-from gateway.store.audit_anchors import ANCHOR_PURPOSE
-from gateway.store.audit_chain import Link
-from gateway.store.audit_check import TrailCheck, TrailKeys
-from gateway.store.audit_heads import Signature
-from gateway.store.audit_outside import Found, compare_heads
+from gateway.store import tenants
+from gateway.store.audit import anchors, entries, signed_heads
+from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.hash_chain import Link
+from gateway.store.audit.outside_heads import Found, compare_heads
+from gateway.store.audit.signed_heads import Signature
+from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.engine import Db
 
 _AT_ONCE = 500
@@ -22,7 +23,7 @@ async def page_entries(
 ) -> Sequence[AuditEntry]:
     """The tenant's entries that pass the filter, the newest first."""
     async with catalog.store.transaction(tenant) as db:
-        return await audit.page(tenant, db, after=after, limit=limit, wanted=wanted)
+        return await entries.page(tenant, db, after=after, limit=limit, wanted=wanted)
 
 
 def position_of(entry: AuditEntry) -> str:
@@ -44,8 +45,8 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
         wanted = {trail.number for found in outside for trail in found.heads}
         async with catalog.store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)
-            anchor = await audit_anchors.find(tenant, db)
-            references = await audit_anchors.references(tenant, db)
+            anchor = await anchors.find(tenant, db)
+            references = await anchors.references(tenant, db)
             check = TrailCheck(_keys(catalog), references=references, wanted=wanted)
             await _follow_signatures(tenant, db, check)
         await _follow_entries(tenant, catalog, check)
@@ -62,7 +63,7 @@ def _keys(catalog: Catalog) -> TrailKeys:
 async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> None:
     last: Signature | None = None
     while True:
-        part = await audit_heads.signatures(tenant, db, after=last, limit=_AT_ONCE)
+        part = await signed_heads.signatures(tenant, db, after=last, limit=_AT_ONCE)
         check.follow_signatures(part)
         if len(part) < _AT_ONCE:
             return
@@ -74,7 +75,7 @@ async def _follow_entries(tenant: TenantId, catalog: Catalog, check: TrailCheck)
     last: Link | None = None
     while True:
         async with catalog.store.transaction(tenant) as db:
-            part = await audit.links(tenant, db, after=last, limit=_AT_ONCE)
+            part = await entries.links(tenant, db, after=last, limit=_AT_ONCE)
         check.follow(part)
         if len(part) < _AT_ONCE:
             return

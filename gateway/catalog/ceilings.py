@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 
-from gateway.catalog.catalog import Author, Catalog, Change, change
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import Limits, Policy

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.catalog import Author, Catalog, Change, change
+from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
 from gateway.domain.headers import is_private
 from gateway.domain.identifiers import TenantId, new_credential_id

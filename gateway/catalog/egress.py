@@ -7,9 +7,9 @@ belongs to its revision.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gateway.catalog.catalog import Author, Catalog, Change, change
-from gateway.catalog.snapshots import Snapshots
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody, NotFound

@@ -16,16 +16,16 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from gateway.catalog.catalog import Catalog
+from gateway.catalog.transaction import Catalog
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.domain.identifiers import TenantId, mint
 from gateway.domain.principals import Caller, Operator
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.errors import LimitExceeded, SecretUnreadable
-from gateway.store import due_work, idempotency
-from gateway.store.due_work import DueWork
+from gateway.store import idempotency, jobs
 from gateway.store.engine import Db
 from gateway.store.idempotency import IdempotencyRecord
+from gateway.store.jobs import DueWork
 
 KIND = "idempotency"
 KEPT = timedelta(hours=24)
@@ -67,7 +67,7 @@ async def reserve(tenant: TenantId, catalog: Catalog, request: KeyedRequest) -> 
         if record is None:
             await _check_room(tenant, db, request.caller)
             if await idempotency.insert(tenant, db, _new_record(tenant, catalog, request, attempt, now)):
-                await due_work.put(tenant, db, _clean_up(tenant, now + KEPT))
+                await jobs.put(tenant, db, _clean_up(tenant, now + KEPT))
                 return attempt
             raise _in_progress()
         _check_same(tenant, catalog, request, record)
@@ -104,13 +104,13 @@ async def clean_up(catalog: Catalog, due: DueWork) -> None:
     """Forget a tenant's expired records, and come back when the next one expires."""
     now = datetime.now(UTC)
     async with catalog.store.upkeep(due.tenant) as db:
-        if not await due_work.move(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
+        if not await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=now + LEASE):
             return
         next_at = await idempotency.remove_expired(due.tenant, db, now=now)
         if next_at is None:
-            await due_work.remove(due.tenant, db, due.id)
+            await jobs.remove(due.tenant, db, due.id)
         else:
-            await due_work.put(due.tenant, db, _clean_up(due.tenant, next_at))
+            await jobs.put(due.tenant, db, _clean_up(due.tenant, next_at))
 
 
 async def _forget_expired(tenant: TenantId, db: Db, now: datetime) -> None:

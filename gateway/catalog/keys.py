@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gateway.catalog.catalog import Author, Catalog, Change, announce, change
+from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.profiles import exists
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.keys import Key, MintedKey, Scope, mint_key

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 
-from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, refuse_above
+from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.ceilings import BoundedPolicy
 from gateway.domain.identifiers import TenantId
 from gateway.domain.policy import WORKING, Policy, Safety

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from gateway.catalog.catalog import Author, Catalog, Change, change
 from gateway.catalog.credentials import refuse_in_use
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.profiles import DEFAULT_PROFILE, Profile

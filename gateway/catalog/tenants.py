@@ -6,17 +6,18 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gateway.catalog.catalog import Author, Catalog, Change, announce, change, record
-from gateway.catalog.versions import Expected, check_version
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.transaction import Author, Catalog, Change, announce, change, record
 from gateway.domain.audit import AnchorKind
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
 from gateway.domain.order import KEYED, Order
 from gateway.domain.tenants import SLUG, Tenant
 from gateway.errors import NameConflict, NameTaken, NotFound
-from gateway.store import audit_anchors, tenants
-from gateway.store.audit_anchors import ANCHOR_PURPOSE
-from gateway.store.audit_chain import CREATION
+from gateway.store import tenants
+from gateway.store.audit import anchors
+from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.hash_chain import CREATION
 from gateway.store.engine import Db
 
 log = structlog.get_logger(__name__)
@@ -34,7 +35,7 @@ async def create_tenant(catalog: Catalog, slug: str, name: str, *, by: Author) -
         async with catalog.store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
             anchor_key = catalog.sealer.derive(ANCHOR_PURPOSE)
-            await audit_anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
+            await anchors.insert(tenant.id, db, key=anchor_key, kind=AnchorKind.CREATED)
             await record(tenant.id, catalog, entry, db=db, by=by, revision=tenant.revision)
     except NameTaken:
         conflict = NameConflict(name=slug, owner=f"tenant:{slug}")

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from gateway.app.installation import describe_installation
 from gateway.app.keys import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, Keys
 from gateway.app.loading import load_extras
-from gateway.catalog.doctor import Doctor
+from gateway.catalog.doctor.doctor import Doctor
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.fields import JsonObject, as_objects, text_at

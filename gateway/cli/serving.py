@@ -46,7 +46,7 @@ def migrate_database() -> None:
 
 
 async def _migrate(settings: Settings) -> list[str]:
-    from gateway.store.migrate import migrate  # noqa: PLC0415  # Alembic, for which `serve` has no use
+    from gateway.store.database.migrations import migrate  # noqa: PLC0415  # Alembic, for which `serve` has no use
 
     url = settings.migration_database_url or settings.database_url
     if url is not None:

@@ -7,7 +7,7 @@ import time
 import click
 import httpx
 
-from gateway.catalog.signing import PREFIX, sign
+from gateway.catalog.updates.signatures import PREFIX, sign
 from gateway.cli.desk import Desk, at_tenant, confirm
 from gateway.cli.exits import Exit
 from gateway.cli.failures import Failure

@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.roster import Follower, Listener, Room, Roster
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 import structlog
 from msgspec.structs import replace
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
 from gateway.registry.build import View

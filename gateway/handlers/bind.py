@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.uri.templates import UriTemplate

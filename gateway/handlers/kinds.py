@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.specs import (
     HandlerSpec,

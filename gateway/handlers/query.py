@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from gateway.catalog.outlines import Outlines
+from gateway.catalog.snapshots.outline_cache import Outlines
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried

@@ -16,9 +16,9 @@ from anyio.abc import TaskGroup
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError, Unavailable
-from gateway.store import due_work
-from gateway.store.due_work import DueWork
+from gateway.store import jobs
 from gateway.store.engine import Store
+from gateway.store.jobs import DueWork
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +69,7 @@ class Rounds:
 
     async def _begin_what_is_due(self) -> None:
         async with self._store.unscoped() as db:
-            found = await due_work.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE, of_each=_SEEN_OF_EACH)
+            found = await jobs.page(db, until=datetime.now(UTC), limit=_SEEN_AT_ONCE, of_each=_SEEN_OF_EACH)
         busy = Counter(tenant for tenant, _ in self._running)
         for due in found:
             perform = self._kinds.get(due.kind)

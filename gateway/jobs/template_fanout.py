@@ -10,7 +10,7 @@ from contextlib import aclosing
 import anyio.to_thread
 import structlog
 
-from gateway.catalog.updates import made_by
+from gateway.catalog.updates.resource_updates import made_by
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 

@@ -12,16 +12,16 @@ from random import uniform
 
 import structlog
 
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.updates import tell_updates
-from gateway.catalog.watches import Look, begin_look, end_look
+from gateway.catalog.transaction import Catalog
+from gateway.catalog.updates.resource_updates import tell_updates
+from gateway.catalog.updates.watches import Look, begin_look, end_look
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import NamedCredential, UpstreamRequest
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import with_credential
 from gateway.handlers.origins import is_among
-from gateway.store.due_work import DueWork
+from gateway.store.jobs import DueWork
 from gateway.upstream.pool import WholeAnswer
 from gateway.upstream.wire import is_header_value
 

@@ -1,7 +1,7 @@
 """Heads of audit trails in Redis: one sealed head per tenant, renewed with every signature.
 
-The value carries its own MAC (`gateway.store.audit_outside`); this module only knows where it lies. A Redis without it
-is a store with nothing to compare.
+The value carries its own MAC (`gateway.store.audit.outside_heads`); this module only stores and loads it. A Redis
+without it is a store with nothing to compare.
 """
 
 from collections.abc import Mapping, Sequence

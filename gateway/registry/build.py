@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.profiles import DEFAULT_PROFILE

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import structlog
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.policy import Decision
 from gateway.domain.primitives import Family, Primitive

@@ -18,9 +18,9 @@ from sqlalchemy.pool import QueuePool
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
-from gateway.store.connect import Connection, connect_app
-from gateway.store.faults import RETRY_S, see_our_errors
-from gateway.store.silence import Silence, patience
+from gateway.store.database.circuit_breaker import Silence, patience
+from gateway.store.database.connection import Connection, connect_app
+from gateway.store.database.errors import RETRY_S, see_our_errors
 
 Db = AsyncConnection
 """One transaction that is under way; what the functions of the store's modules work in."""

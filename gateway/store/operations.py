@@ -19,7 +19,7 @@ from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.overrides import read_override
-from gateway.store.parts import select_part
+from gateway.store.pagination import select_part
 from gateway.store.tables import operations, overrides, primitives, sources
 
 _OVERRIDE = "override_"

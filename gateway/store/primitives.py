@@ -11,7 +11,7 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.parts import select_part
+from gateway.store.pagination import select_part
 from gateway.store.tables import primitives
 
 

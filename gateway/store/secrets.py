@@ -8,8 +8,8 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
 from gateway.domain.requests import Credential
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Db
-from gateway.store.sealing import Sealer
 from gateway.store.tables import data_keys, secrets
 
 

@@ -15,7 +15,7 @@ from gateway.domain.queries import QueriedSource
 from gateway.domain.sources import Exposure, OperationRule, Source
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.parts import select_part
+from gateway.store.pagination import select_part
 from gateway.store.tables import secrets, source_versions, sources
 
 

@@ -11,7 +11,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.parts import select_part
+from gateway.store.pagination import select_part
 from gateway.store.tables import tenants
 
 _COLUMNS = (tenants.c.id, tenants.c.slug, tenants.c.name, tenants.c.revision, tenants.c.created_at)

@@ -11,7 +11,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import NotFound
 from gateway.store.engine import Db
-from gateway.store.parts import select_part
+from gateway.store.pagination import select_part
 from gateway.store.tables import watches
 
 

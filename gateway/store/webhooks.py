@@ -11,9 +11,9 @@ from gateway.domain.identifiers import TenantId, WebhookId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.errors import NotFound
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Db
-from gateway.store.parts import select_part
-from gateway.store.sealing import Sealer
+from gateway.store.pagination import select_part
 from gateway.store.secrets import tenant_key
 from gateway.store.tables import data_keys, webhooks
 

@@ -13,9 +13,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from gateway.calls.run import Limiter
-from gateway.catalog.catalog import Catalog
 from gateway.catalog.policies import get_policy
-from gateway.catalog.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
+from gateway.catalog.transaction import Catalog
+from gateway.catalog.updates.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
 from gateway.domain.fair_share import FairShare
 from gateway.domain.identifiers import KeyId
 from gateway.errors import Fault, GatewayError, InvalidBody

@@ -1,7 +1,7 @@
 """The first tables, row-level security on every one of them, and the three functions that see past it.
 
-Expects the roles `gateway_app` and `gateway_definer`; `gateway.store.migrate` makes them. Audit entries have no
-foreign key: they outlive their tenant, so that removing a tenant is no way to lose its trail.
+Expects the roles `gateway_app` and `gateway_definer`; `gateway.store.database.migrations` makes them. Audit entries
+have no foreign key: they outlive their tenant, so that removing a tenant is no way to lose its trail.
 """
 
 from alembic import op

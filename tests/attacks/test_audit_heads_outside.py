@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from gateway.catalog import audit, tenants
-from gateway.catalog.catalog import Change, record
+from gateway.catalog.transaction import Change, record
 from gateway.domain.audit import AnchorState, HeadsCompared, HeadsState, Trail
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting
 from gateway.redis.audit_heads import RedisHeads
 from gateway.settings import load_settings
-from gateway.store.audit_anchors import TrailHead
-from gateway.store.audit_outside import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head
-from gateway.store.heads_file import FileHeads
-from gateway.store.sealing import Sealer
+from gateway.store.audit.anchors import TrailHead
+from gateway.store.audit.head_file import FileHeads
+from gateway.store.audit.outside_heads import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head
+from gateway.store.encryption import Sealer
 from gateway.upstream.heads_endpoint import EndpointHeads
 from gateway.upstream.pool import Upstream
 from tests.support.gateway import running_gateway

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import httpx
 
-from gateway.store.connect import connect_owner
+from gateway.store.database.connection import connect_owner
 from tests.support.documents import pets
 from tests.support.gateway import ACCEPT, RunningGateway, running_gateway
 from tests.support.replicas import commanding

@@ -12,18 +12,19 @@ import anyio
 import pytest
 
 from gateway.calls.checks import Checks
-from gateway.catalog.catalog import Catalog
-from gateway.catalog.workers import AT_ONCE, Workers
+from gateway.catalog.sources.document_workers import AT_ONCE, Workers
+from gateway.catalog.transaction import Catalog
 from gateway.domain.fair_share import FairShare, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.query import Queries
 from gateway.handlers.threads import Threads
 from gateway.protocol.in_flight import Crowds
-from gateway.store import audit_heads, tenants
-from gateway.store.audit_chain import CATALOG
-from gateway.store.audit_moved import Moved
-from gateway.store.audit_signer import AuditSigner
+from gateway.store import tenants
+from gateway.store.audit import signed_heads
+from gateway.store.audit.hash_chain import CATALOG
+from gateway.store.audit.head_signer import AuditSigner
+from gateway.store.audit.unsigned_tenants import Moved
 from gateway.store.engine import Store
 from gateway.upstream import resolver
 from gateway.upstream.resolver import SystemLookup
@@ -109,7 +110,7 @@ async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(stor
 
     for tenant in (EVIL, THIRD):
         async with store.transaction(tenant) as db:
-            assert await audit_heads.signatures(tenant, db, after=None, limit=10)
+            assert await signed_heads.signatures(tenant, db, after=None, limit=10)
 
 
 async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:

@@ -19,7 +19,7 @@ from gateway.domain.plans import Location, Style
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, NotYetSupported, Unauthenticated, UpstreamAnswerTooLarge
 from gateway.identity.credentials import Credentials
-from gateway.store.connect import connect_app
+from gateway.store.database.connection import connect_app
 from gateway.upstream.pool import Upstream
 from tests.support.documents import secured
 from tests.support.gateway import running_gateway

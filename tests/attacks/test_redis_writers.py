@@ -32,8 +32,8 @@ from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.records import Sessions, new_session_id
 from gateway.redis.sessions.stores import Backing, back_sessions
 from gateway.redis.sessions.stream_log import START
-from gateway.store.audit_anchors import TrailHead
-from gateway.store.audit_outside import open_head, seal_head
+from gateway.store.audit.anchors import TrailHead
+from gateway.store.audit.outside_heads import open_head, seal_head
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET, STATE_SECRET = b"the secret of all replicas", b"s" * 32

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from gateway.store.connect import Connection, connect_owner
+from gateway.store.database.connection import Connection, connect_owner
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.replicas import until
@@ -119,7 +119,7 @@ async def test_a_database_that_hangs_keeps_few_waiting(
 ) -> None:
     """Ours: one reading call finds it out, the others do not wait for it; what changes something is refused (SRV-4)."""
     monkeypatch.setattr("gateway.identity.credentials._REMEMBERED_S", 0.0)  # each call wants to look its key up,
-    monkeypatch.setattr("gateway.catalog.snapshots._CHECK_S", 0.0)  # and compare its catalog
+    monkeypatch.setattr("gateway.catalog.snapshots.snapshots._CHECK_S", 0.0)  # and compare its catalog
     async with _world(database, redis_url, tenants=1, keys=1) as world:
         assert _is_ok(await world.call(1))
         seen = len(world.upstream.seen)

@@ -12,9 +12,9 @@ from anyio import to_thread
 from gateway.embedded.programs import postgres_programs
 from gateway.errors import SecretUnreadable
 from gateway.store import secrets, sources
+from gateway.store.database.migrations import migrate
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.migrate import migrate
-from gateway.store.sealing import Sealer
 from gateway.store.tenants import page
 from tests.deploy.compose import ROOT
 from tests.deploy.topology import make_secrets

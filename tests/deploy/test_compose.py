@@ -16,8 +16,8 @@ import yaml
 from gateway.app.sockets import MAX_CONNECTIONS
 from gateway.calls import checks as dear_checks
 from gateway.calls.checks import CheckLimits
-from gateway.catalog.installation import judge_disk
-from gateway.catalog.workers import AT_ONCE, WorkLimits
+from gateway.catalog.doctor.config_checks import judge_disk
+from gateway.catalog.sources.document_workers import AT_ONCE, WorkLimits
 from gateway.domain.findings import Verdict
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.deploy.compose import FILE, ROOT, read_compose

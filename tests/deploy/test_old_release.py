@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.store.migrate import head, migrate
+from gateway.store.database.migrations import head, migrate
 from tests.deploy.old_release import OldRelease, unpack_old_release
 from tests.deploy.topology import clean_environment
 from tests.support.documents import many, pets

@@ -1,6 +1,6 @@
 """The rule of upgrades, expand and contract: this release serves on a schema that a later one has expanded."""
 
-from gateway.store.migrate import migrate
+from gateway.store.database.migrations import migrate
 from tests.support.documents import pets
 from tests.support.gateway import running_gateway
 from tests.support.servers import TestDatabase, execute

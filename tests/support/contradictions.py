@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from gateway.store.connect import connect_owner
+from gateway.store.database.connection import connect_owner
 from tests.support.history import SLUGS, Arrived, History
 from tests.support.replicas import commanding, until
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.calls.run import Calls
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import KeyId, PrimitiveId, SourceId, TenantId

@@ -16,8 +16,8 @@ import redis
 from anyio.from_thread import start_blocking_portal
 
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
-from gateway.store.connect import connect_owner
-from gateway.store.migrate import migrate
+from gateway.store.database.connection import connect_owner
+from gateway.store.database.migrations import migrate
 
 _Result = TypeVar("_Result")
 

@@ -29,7 +29,7 @@ from redis.asyncio import BlockingConnectionPool, ConnectionPool
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.redis.limits.call_limiter import Buckets
-from gateway.store.connect import connect_owner
+from gateway.store.database.connection import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
 from tests.support.replicas import as_redis_user, commanding, redis_users

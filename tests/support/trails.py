@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gateway.catalog import audit, tenants
-from gateway.catalog.catalog import Author, Catalog
+from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.audit import AuditKind, CallRecord, Trail
 from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
@@ -14,14 +14,14 @@ from gateway.domain.principals import Operator
 from gateway.identity.credentials import digest_key
 from gateway.redis.audit_heads import RedisHeads
 from gateway.redis.event_bus import Bus
-from gateway.store.audit_anchors import ANCHOR_PURPOSE
-from gateway.store.audit_chain import CATALOG
-from gateway.store.audit_moved import Moved
-from gateway.store.audit_outside import HEADS_PURPOSE, HeadStore, OutsideHeads
-from gateway.store.audit_signer import AuditSigner
-from gateway.store.audit_writer import AuditWriter
+from gateway.store.audit.anchors import ANCHOR_PURPOSE
+from gateway.store.audit.hash_chain import CATALOG
+from gateway.store.audit.head_signer import AuditSigner
+from gateway.store.audit.outside_heads import HEADS_PURPOSE, HeadStore, OutsideHeads
+from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.writer import AuditWriter
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
 from tests.support.servers import TestDatabase, execute
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.store.connect import connect_owner
-from gateway.store.migrate import migrate
+from gateway.store.database.connection import connect_owner
+from gateway.store.database.migrations import migrate
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool
 from tests.support.replicas import commanding, until

@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 
-from gateway.catalog.signing import sign
+from gateway.catalog.updates.signatures import sign
 from tests.support.events import Events, Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway
 from tests.support.primitives import add, template, text_resource

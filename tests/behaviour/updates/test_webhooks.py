@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.catalog.signing import new_secret, sign
+from gateway.catalog.updates.signatures import new_secret, sign
 from tests.behaviour.updates.conftest import Notes, heard
 
 

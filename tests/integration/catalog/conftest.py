@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 
 from gateway.catalog import tenants
-from gateway.catalog.catalog import Author, Catalog
+from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.events import Event
 from gateway.domain.principals import Operator
 from gateway.domain.tenants import Tenant
 from gateway.identity.credentials import digest_key
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
 

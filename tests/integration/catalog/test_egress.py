@@ -4,7 +4,7 @@ import pytest
 
 from gateway.catalog import audit, egress, tenants
 from gateway.catalog.egress import StoredAllowLists
-from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.audit import AuditFilter
 from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId

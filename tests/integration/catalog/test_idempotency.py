@@ -14,9 +14,9 @@ from gateway.domain.keys import Scope
 from gateway.domain.principals import Caller, Operator, Principal
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
 from gateway.errors import Conflict, LimitExceeded
-from gateway.store import due_work
 from gateway.store import idempotency as records
-from gateway.store.sealing import Sealer
+from gateway.store import jobs
+from gateway.store.encryption import Sealer
 from tests.integration.catalog.conftest import BY, Changes
 
 SECRET = "mcpg_live_the-text-of-a-new-key"
@@ -124,13 +124,13 @@ async def test_after_a_day_a_key_is_free_and_nothing_is_left(changes: Changes, m
     await _done(changes)
     assert await _rows(changes) == 1
     async with catalog.store.unscoped() as db:
-        [due] = await due_work.page(db, until=datetime.now(UTC) + timedelta(days=1), limit=9, of_each=9)
+        [due] = await jobs.page(db, until=datetime.now(UTC) + timedelta(days=1), limit=9, of_each=9)
     assert (due.kind, due.tenant) == (idempotency.KIND, tenant)
     await clean_up(catalog, due)
 
     assert await _rows(changes) == 0
     async with catalog.store.unscoped() as db:
-        assert await due_work.page(db, until=datetime.now(UTC) + timedelta(days=1), limit=9, of_each=9) == []
+        assert await jobs.page(db, until=datetime.now(UTC) + timedelta(days=1), limit=9, of_each=9) == []
     await _done(changes)
     monkeypatch.setattr(idempotency, "KEPT", timedelta(hours=1))
     assert isinstance(await reserve(tenant, catalog, _request()), Attempt)

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import audit, credentials, keys, primitives, profiles
-from gateway.catalog.catalog import Author
+from gateway.catalog import audit, credentials, keys, profiles
 from gateway.catalog.credentials import CredentialDraft
 from gateway.catalog.keys import KeyDraft
-from gateway.catalog.preparing import PrimitiveDraft
-from gateway.catalog.primitives import Address
-from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.catalog.primitives import primitives
+from gateway.catalog.primitives.primitives import Address
+from gateway.catalog.primitives.validation import PrimitiveDraft
+from gateway.catalog.snapshots.credential_cache import StoredSecrets
+from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
 from gateway.domain.credentials import Place
 from gateway.domain.identifiers import SourceId, new_profile_id
@@ -74,14 +75,14 @@ async def test_a_credential_goes_on_for_a_minute_without_a_database(
         none = await secrets.credentials(tenant, SourceId("src_none"))
     assert kept is not None  # from here on the store is closed, as good as away
 
-    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("gateway.catalog.snapshots.credential_cache.time.monotonic", lambda: now() + 40)
     assert await secrets.named(tenant, "token") == kept
     assert await secrets.credentials(tenant, SourceId("src_none")) == none
-    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 61)
+    monkeypatch.setattr("gateway.catalog.snapshots.credential_cache.time.monotonic", lambda: now() + 61)
     for wanted in (secrets.named(tenant, "token"), secrets.credentials(tenant, SourceId("src_none"))):
         with pytest.raises(DatabaseUnavailable):
             await wanted
-    monkeypatch.setattr("gateway.catalog.stored_secrets.time.monotonic", lambda: now() + 40)
+    monkeypatch.setattr("gateway.catalog.snapshots.credential_cache.time.monotonic", lambda: now() + 40)
     secrets.forget(tenant)
     with pytest.raises(DatabaseUnavailable):
         await secrets.named(tenant, "token")

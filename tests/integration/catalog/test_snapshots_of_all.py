@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import imports, policies, primitives, profiles
-from gateway.catalog.catalog import Author
-from gateway.catalog.code import CodePrimitive
-from gateway.catalog.drafts import SourceDraft
-from gateway.catalog.preparing import PrimitiveDraft
-from gateway.catalog.primitives import Address
-from gateway.catalog.snapshots import Snapshots
+from gateway.catalog import policies, profiles
+from gateway.catalog.primitives import primitives
+from gateway.catalog.primitives.primitives import Address
+from gateway.catalog.primitives.validation import PrimitiveDraft
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.catalog.sources import imports
+from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.tenants import create_tenant
+from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
@@ -134,7 +136,7 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
         asked.append(set(wanted))
         return await revisions(db, wanted)
 
-    monkeypatch.setattr("gateway.catalog.snapshots.tenants.revisions", counted)
+    monkeypatch.setattr("gateway.catalog.snapshots.snapshots.tenants.revisions", counted)
     _pass_time(monkeypatch, 5.1)
     assert [await snapshots.latest(tenant) for tenant in ids] == first
     assert asked == [set(ids)]
@@ -157,4 +159,4 @@ async def test_the_revisions_of_all_that_is_shown_are_one_question(
 
 def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     now = time.monotonic() + seconds
-    monkeypatch.setattr("gateway.catalog.snapshots.time.monotonic", lambda: now)
+    monkeypatch.setattr("gateway.catalog.snapshots.snapshots.time.monotonic", lambda: now)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
-from gateway.catalog.snapshots import Snapshots
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId, mint, new_operation_id, new_source_id

@@ -9,9 +9,9 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.catalog.code import CodeCatalog, CodePrimitive
-from gateway.catalog.snapshots import Snapshots
-from gateway.catalog.stored_secrets import StoredSecrets
+from gateway.catalog.snapshots.credential_cache import StoredSecrets
+from gateway.catalog.snapshots.python_primitives import CodeCatalog, CodePrimitive
+from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
@@ -24,8 +24,8 @@ from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
 from gateway.store import tenants
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.sealing import Sealer
 from gateway.upstream.pool import Upstream
 
 NEVER = 1e6

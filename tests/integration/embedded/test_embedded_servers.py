@@ -15,7 +15,7 @@ from gateway.embedded.child import Account
 from gateway.embedded.programs import postgres_programs, redis_program
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.errors import DatabaseUnavailable, EmbeddedServerFailed
-from gateway.store.connect import connect_owner
+from gateway.store.database.connection import connect_owner
 
 _ROOT = Path(__file__).parents[3]
 _IS_ROOT = os.geteuid() == 0

@@ -8,9 +8,9 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.jobs.scheduler import AT_ONCE_EACH, Rounds
-from gateway.store import due_work, tenants
-from gateway.store.due_work import DueWork
+from gateway.store import jobs, tenants
 from gateway.store.engine import Store
+from gateway.store.jobs import DueWork
 from tests.integration.store.samples import make_tenant
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, execute
@@ -32,7 +32,7 @@ async def _due(store: Store, slug: str, count: int) -> TenantId:
         await tenants.insert(tenant, db)
         for number in range(count):
             work = DueWork(tenant=tenant.id, id=f"{slug}_{number}", kind=_KIND, due_at=now)
-            await due_work.put(tenant.id, db, work)
+            await jobs.put(tenant.id, db, work)
     return tenant.id
 
 
@@ -43,7 +43,7 @@ async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
     async def perform(due: DueWork) -> None:
         later = datetime.now(UTC) + timedelta(hours=1)
         async with store.transaction(due.tenant) as db:
-            if await due_work.move(due.tenant, db, due.id, seen=due.due_at, to=later):
+            if await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=later):
                 done[due.id] += 1
 
     async with store:
@@ -76,7 +76,7 @@ async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
             if due.tenant == stuck:
                 await slow.wait()
             async with store.transaction(due.tenant) as db:
-                await due_work.remove(due.tenant, db, due.id)
+                await jobs.remove(due.tenant, db, due.id)
             running[due.tenant] -= 1
             done.add(due.id)  # what was seen before it was removed may be done again
 
@@ -114,7 +114,7 @@ async def test_a_tenants_backlog_hides_nobody_elses_work(store: Store, database:
             await anyio.sleep_forever()
 
         async with store.unscoped() as db:
-            seen = await due_work.page(db, until=datetime.now(UTC), limit=10, of_each=3)
+            seen = await jobs.page(db, until=datetime.now(UTC), limit=10, of_each=3)
         async with Rounds(store, {_KIND: perform}, pause_s=600):
             with anyio.fail_after(30):
                 await done.wait()
@@ -128,7 +128,7 @@ async def test_tenants_take_turns_when_not_all_are_seen(store: Store) -> None:
         for number in range(4):
             await _due(store, f"tenant-{number}", 3)
         async with store.unscoped() as db:
-            seen = await due_work.page(db, until=datetime.now(UTC), limit=5, of_each=3)
+            seen = await jobs.page(db, until=datetime.now(UTC), limit=5, of_each=3)
 
     assert [work.id for work in seen] == [*(f"tenant-{number}_0" for number in range(4)), "tenant-0_1"]
 
@@ -145,7 +145,7 @@ async def test_work_that_fails_is_due_again_and_other_kinds_are_left_alone(store
         tenant = await _due(store, "acme", 1)
         async with store.transaction(tenant) as db:
             other = DueWork(tenant=tenant, id="other", kind="of another version", due_at=datetime.now(UTC))
-            await due_work.put(tenant, db, other)
+            await jobs.put(tenant, db, other)
         async with Rounds(store, {_KIND: perform}, pause_s=0.01):
 
             async def is_tried_again() -> bool:

@@ -36,15 +36,11 @@ from gateway.domain.tenants import Tenant
 from gateway.domain.watches import Sighting, Watch
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.store import (
-    aliases,
-    audit,
-    audit_anchors,
-    audit_heads,
     ceilings,
     credentials,
-    due_work,
     egress,
     idempotency,
+    jobs,
     keys,
     operations,
     overrides,
@@ -54,16 +50,19 @@ from gateway.store import (
     secrets,
     sources,
     tenants,
+    tool_aliases,
     watches,
     webhooks,
 )
-from gateway.store.audit_chain import CREATION, Link
-from gateway.store.audit_check import TrailCheck, TrailKeys
-from gateway.store.audit_heads import HeadRow, Signature
-from gateway.store.due_work import DueWork
+from gateway.store.audit import anchors, signed_heads
+from gateway.store.audit import entries as audit
+from gateway.store.audit.hash_chain import CREATION, Link
+from gateway.store.audit.signed_heads import HeadRow, Signature
+from gateway.store.audit.verification import TrailCheck, TrailKeys
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.sealing import Sealer
+from gateway.store.jobs import DueWork
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
@@ -265,7 +264,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         )
         await operations.insert_all(tenant.id, db, [operation])
         await overrides.insert(tenant.id, db, override)
-        await aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
+        await tool_aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))
@@ -275,10 +274,10 @@ async def store_everything(store: Store, slug: str) -> Stored:
         await primitives.insert(tenant.id, db, primitive)
         await profiles.insert(tenant.id, db, profile)
         entry = await append_change(tenant.id, db, target=f"{slug} target")
-        await audit_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
+        await signed_heads.append(tenant.id, db, [make_signature(tenant.id, f"{slug} signer")])
         await webhooks.insert(tenant.id, db, SEALER, webhook, SigningSecrets(current=f"{slug} signing"))
         await watches.insert(tenant.id, db, watch)
-        await due_work.put(tenant.id, db, due)
+        await jobs.put(tenant.id, db, due)
         await idempotency.insert(tenant.id, db, record)
     return Stored(
         tenant=tenant,
@@ -305,7 +304,7 @@ async def append_change(tenant: TenantId, db: Db, *, target: str = "source:petst
     """One change with its entry; the first one makes the tenant."""
     revision = await tenants.advance(tenant, db)
     if revision == 1:
-        await audit_anchors.insert(tenant, db, key=ANCHOR_KEY, kind=AnchorKind.CREATED)
+        await anchors.insert(tenant, db, key=ANCHOR_KEY, kind=AnchorKind.CREATED)
     return await audit.append_change(
         tenant,
         db,

@@ -22,28 +22,27 @@ from gateway.domain.watches import Sighting
 from gateway.domain.webhooks import SigningSecrets
 from gateway.errors import GatewayError
 from gateway.store import (
-    aliases,
-    audit,
-    audit_heads,
     ceilings,
     credentials,
-    due_work,
     egress,
     idempotency,
+    jobs,
     keys,
+    name_owners,
     operations,
     overrides,
-    owners,
     policies,
     primitives,
     profiles,
     secrets,
     sources,
     tenants,
+    tool_aliases,
     watches,
     webhooks,
 )
-from gateway.store.connect import Connection, connect_app, connect_owner
+from gateway.store.audit import entries, signed_heads
+from gateway.store.database.connection import Connection, connect_app, connect_owner
 from gateway.store.engine import Db, Store
 from gateway.store.tables import metadata
 from tests.integration.store.samples import (
@@ -59,18 +58,18 @@ from tests.integration.store.samples import (
 from tests.support.servers import TestDatabase, TestServers
 
 _MODULES = (
-    aliases,
-    audit,
-    audit_heads,
+    tool_aliases,
+    entries,
+    signed_heads,
     ceilings,
     credentials,
-    due_work,
+    jobs,
     egress,
     idempotency,
     keys,
     operations,
     overrides,
-    owners,
+    name_owners,
     policies,
     primitives,
     profiles,
@@ -86,18 +85,18 @@ _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
 _CALLS: Mapping[str, _Call] = {
-    "aliases.leave": lambda t, db, v: aliases.leave(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
-    "aliases.living": lambda t, db, v: aliases.living(t, db),
-    "aliases.leading": lambda t, db, v: aliases.leading(t, db, [f"{_VICTIM}_old"]),
-    "audit.append_change": lambda t, db, v: append_change(t, db),
-    "audit.last_change": lambda t, db, v: audit.last_change(t, db, "tool"),
-    "audit.page": lambda t, db, v: audit.page(t, db, after=None, limit=100),
-    "audit.count_calls": lambda t, db, v: audit.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
-    "audit.links": lambda t, db, v: audit.links(t, db, after=None, limit=100),
-    "audit_heads.unsigned": lambda t, db, v: audit_heads.unsigned(t, db, signer="mine"),
-    "audit_heads.unsigned_of": lambda t, db, v: audit_heads.unsigned_of(t, db, ["catalog"]),
-    "audit_heads.append": lambda t, db, v: audit_heads.append(t, db, [make_signature(t, "planted")]),
-    "audit_heads.signatures": lambda t, db, v: audit_heads.signatures(t, db, after=None, limit=100),
+    "tool_aliases.leave": lambda t, db, v: tool_aliases.leave(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
+    "tool_aliases.living": lambda t, db, v: tool_aliases.living(t, db),
+    "tool_aliases.leading": lambda t, db, v: tool_aliases.leading(t, db, [f"{_VICTIM}_old"]),
+    "entries.append_change": lambda t, db, v: append_change(t, db),
+    "entries.last_change": lambda t, db, v: entries.last_change(t, db, "tool"),
+    "entries.page": lambda t, db, v: entries.page(t, db, after=None, limit=100),
+    "entries.count_calls": lambda t, db, v: entries.count_calls(t, db, [f"{_VICTIM} target"], since=NOW),
+    "entries.links": lambda t, db, v: entries.links(t, db, after=None, limit=100),
+    "signed_heads.unsigned": lambda t, db, v: signed_heads.unsigned(t, db, signer="mine"),
+    "signed_heads.unsigned_of": lambda t, db, v: signed_heads.unsigned_of(t, db, ["catalog"]),
+    "signed_heads.append": lambda t, db, v: signed_heads.append(t, db, [make_signature(t, "planted")]),
+    "signed_heads.signatures": lambda t, db, v: signed_heads.signatures(t, db, after=None, limit=100),
     "credentials.insert": lambda t, db, v: credentials.insert(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.get": lambda t, db, v: credentials.get(t, db, v.credential.id),
     "credentials.page": lambda t, db, v: credentials.page(t, db, after=None, limit=100),
@@ -105,9 +104,9 @@ _CALLS: Mapping[str, _Call] = {
     "credentials.open_named": lambda t, db, v: credentials.open_named(t, db, SEALER, v.credential.name),
     "credentials.save": lambda t, db, v: credentials.save(t, db, SEALER, v.credential, Credential(value="planted")),
     "credentials.remove": lambda t, db, v: credentials.remove(t, db, v.credential.id),
-    "due_work.put": lambda t, db, v: due_work.put(t, db, v.due),
-    "due_work.move": lambda t, db, v: due_work.move(t, db, v.due.id, seen=NOW, to=NOW),
-    "due_work.remove": lambda t, db, v: due_work.remove(t, db, v.due.id),
+    "jobs.put": lambda t, db, v: jobs.put(t, db, v.due),
+    "jobs.move": lambda t, db, v: jobs.move(t, db, v.due.id, seen=NOW, to=NOW),
+    "jobs.remove": lambda t, db, v: jobs.remove(t, db, v.due.id),
     "egress.get": lambda t, db, v: egress.get(t, db),
     "egress.save": lambda t, db, v: egress.save(t, db, Egress(allow=("planted.internal:1",))),
     "idempotency.insert": lambda t, db, v: idempotency.insert(t, db, v.idempotency),
@@ -214,13 +213,13 @@ def _attempt(stored: Stored) -> Attempt:
     return Attempt(record=stored.idempotency.id, id=stored.idempotency.attempt)
 
 
-_PAST_THE_WALL = {
+_ACROSS_TENANTS = {
     "keys.find",
     "tenants.find",
     "tenants.page",
     "tenants.revisions",
-    "due_work.page",
-    "owners.find_owners",
+    "jobs.page",
+    "name_owners.find_owners",
 }
 """The only queries that see several tenants: the four functions of the definer, and one that sets each in turn."""
 
@@ -237,10 +236,10 @@ def _queries() -> dict[str, Callable[..., object]]:
 
 def test_every_query_is_in_this_file() -> None:
     """Ours: a new query without an isolation test fails here."""
-    assert set(_queries()) == set(_CALLS) | _PAST_THE_WALL
+    assert set(_queries()) == set(_CALLS) | _ACROSS_TENANTS
 
 
-@pytest.mark.parametrize("name", sorted(_queries().keys() - _PAST_THE_WALL))
+@pytest.mark.parametrize("name", sorted(_queries().keys() - _ACROSS_TENANTS))
 def test_every_query_takes_the_tenant_first(name: str) -> None:
     """Ours: the first parameter says whose data it is, as an id or inside the object to write."""
     first = next(iter(inspect.signature(_queries()[name]).parameters))
@@ -294,10 +293,10 @@ async def test_only_the_definers_functions_see_past_the_wall(store: Store) -> No
         missing = TenantId("ten_missing")
         assert await tenants.revisions(db, [victim.tenant.id, missing]) == {victim.tenant.id: 1}
         places = [(Family.TOOL, f"{_VICTIM}_tool"), (Family.PROMPT, f"{_VICTIM}_tool")]
-        owned = await owners.find_owners(db, places, None)
-        assert await owners.find_owners(db, places, [_INTRUDER]) == []
-        due = await due_work.page(db, until=NOW, limit=10, of_each=10)
-        none_due = await due_work.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
+        owned = await name_owners.find_owners(db, places, None)
+        assert await name_owners.find_owners(db, places, [_INTRUDER]) == []
+        due = await jobs.page(db, until=NOW, limit=10, of_each=10)
+        none_due = await jobs.page(db, until=NOW - timedelta(seconds=1), limit=10, of_each=10)
         assert await tenants.get(victim.tenant.id, db) is None
         assert await keys.page(victim.tenant.id, db, after=None, limit=10) == []
         assert await tenants.revision(intruder.tenant.id, db) is None

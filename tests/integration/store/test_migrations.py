@@ -13,9 +13,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from gateway.errors import BrokenSetting, DatabaseUnavailable
-from gateway.store.connect import Connection, connect_owner
+from gateway.store.database.connection import Connection, connect_owner
+from gateway.store.database.migrations import head, migrate
 from gateway.store.engine import Store
-from gateway.store.migrate import head, migrate
 from gateway.store.tables import metadata
 from tests.support.servers import TestDatabase, TestServers, execute
 
@@ -24,7 +24,7 @@ _REVISIONS = sorted(path.name[:4] for path in (_ROOT / "migrations/versions").gl
 _MIGRATE_INSTALLED = """
 import asyncio, sys
 from pathlib import Path
-import gateway.store.migrate as module
+import gateway.store.database.migrations as module
 assert Path(module.__file__).is_relative_to(Path.cwd()), module.__file__
 print(asyncio.run(module.migrate(sys.argv[1])), module.head())
 """

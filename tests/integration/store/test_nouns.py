@@ -14,10 +14,11 @@ from gateway.domain.requests import Credential
 from gateway.domain.sources import Exposure
 from gateway.domain.tools import Origin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
-from gateway.store import audit, egress, keys, operations, policies, secrets, sources, tenants
-from gateway.store.connect import connect_owner
+from gateway.store import egress, keys, operations, policies, secrets, sources, tenants
+from gateway.store.audit import entries
+from gateway.store.database.connection import connect_owner
+from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.store.sealing import Sealer
 from tests.integration.store.samples import (
     CHAIN_KEY,
     NOW,
@@ -102,7 +103,7 @@ async def test_removing_a_tenant_removes_all_but_its_trail(store: Store, databas
     await superuser.close()
     assert left == {**dict.fromkeys(left, 1), "audit_entries": 2, "audit_heads": 2, "audit_anchors": 2}
     async with store.transaction(gone.tenant.id) as db:
-        assert len(await audit.page(gone.tenant.id, db, after=None, limit=10)) == 1
+        assert len(await entries.page(gone.tenant.id, db, after=None, limit=10)) == 1
     async with store.unscoped() as db:
         assert list(await keys.find(db, [gone.key.id, other.key.id])) == [other.key.id]
 
@@ -346,12 +347,12 @@ async def test_changes_are_listed_newest_first(store: Store, tenant: TenantId) -
     async with store.transaction(tenant) as db:
         made = [await append_change(tenant, db, target=f"source:{number % 2}") for number in range(5)]
     async with store.transaction(tenant) as db:
-        first = await audit.page(tenant, db, after=None, limit=3)
-        rest = await audit.page(tenant, db, after=first[-1].id, limit=3)
-        some = await audit.page(tenant, db, after=None, limit=9, wanted=AuditFilter(kind=AuditKind.CHANGE))
-        since = await audit.page(tenant, db, after=None, limit=9, wanted=AuditFilter(since=first[-1].at))
+        first = await entries.page(tenant, db, after=None, limit=3)
+        rest = await entries.page(tenant, db, after=first[-1].id, limit=3)
+        some = await entries.page(tenant, db, after=None, limit=9, wanted=AuditFilter(kind=AuditKind.CHANGE))
+        since = await entries.page(tenant, db, after=None, limit=9, wanted=AuditFilter(since=first[-1].at))
         none = [
-            await audit.page(tenant, db, after=None, limit=9, wanted=wanted)
+            await entries.page(tenant, db, after=None, limit=9, wanted=wanted)
             for wanted in (
                 AuditFilter(kind=AuditKind.CALL),
                 AuditFilter(principal="somebody"),

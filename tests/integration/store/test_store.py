@@ -10,9 +10,9 @@ from sqlalchemy import text
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken
 from gateway.store import sources, tenants
-from gateway.store.connect import Connection, connect_app, connect_owner
+from gateway.store.database.connection import Connection, connect_app, connect_owner
+from gateway.store.database.migrations import head
 from gateway.store.engine import SCHEMA, Store
-from gateway.store.migrate import head
 from tests.integration.store.samples import make_source, make_tenant
 from tests.support.servers import TestDatabase, TestServers
 

@@ -18,7 +18,7 @@ from gateway.admin.schemas import (
     SourceUpdate,
     TenantCreate,
 )
-from gateway.catalog.workers import Workers
+from gateway.catalog.sources.document_workers import Workers
 from gateway.errors import BadInput, InvalidBody
 
 WORKERS = Workers()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.catalog.checking import shape_of
 from gateway.catalog.origins import find_origin, read_origins
+from gateway.catalog.primitives.constraints import shape_of
 from gateway.errors import InvalidBody
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from gateway.catalog.snapshots import Snapshot
+from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, ProfileId, SourceId, TenantId
 from gateway.domain.keys import Scope

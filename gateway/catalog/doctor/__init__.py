@@ -1,0 +1,1 @@
+"""The examination of an installation: each finding has a remedy."""

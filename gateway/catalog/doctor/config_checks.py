@@ -1,0 +1,173 @@
+"""What the configuration and the machine say of an installation: keys, egress, clock, disk, versions, policy."""
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gateway.catalog.snapshots.python_primitives import CodeCatalog
+from gateway.domain.findings import Finding, Verdict
+from gateway.domain.policy import Decision, Policy, Safety
+from gateway.redis.diagnostics import RedisFacts
+from gateway.store.database.diagnostics import DatabaseFacts
+from gateway.store.encryption import Sealer
+from gateway.upstream.addresses import is_public, read_address
+
+_MIB = 1 << 20
+_LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB
+"""Free bytes below which embedded servers are short of room, and out of it."""
+_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS = 16 * _MIB, _MIB
+"""Bytes needed with configured servers, where the data folder holds at most two keys."""
+_SMALL_SKEW_S = 1.0
+_LARGE_SKEW_S = 5.0
+_SHORTEST_KEY = 32
+_OLDEST_POSTGRES = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What only the configuration knows; handed in by whoever reads the settings."""
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+    data_dir: Path
+    is_embedded: bool = False
+    """PostgreSQL and Redis keep their data in the data folder."""
+    egress_allow: Sequence[str] = ()
+    secret_key_lengths: Sequence[int] = ()
+    secret_keys_are_ours: bool = False
+    """Whether they were generated into the data folder."""
+    operator_key_length: int = 0
+    """0: there is none yet."""
+    operator_key_is_ours: bool = False
+    sealer: Sealer | None = field(default=None, repr=False)
+    code: CodeCatalog | None = None
+    """Primitives registered in Python on this replica."""
+
+
+def judge_keys(installation: Installation) -> Iterable[Finding]:
+    """Where the keys come from, and whether they are long enough; never the keys."""
+    return (
+        _keys(
+            "secret_keys",
+            "GATEWAY_SECRET_KEYS",
+            installation.secret_key_lengths,
+            folder=installation.data_dir if installation.secret_keys_are_ours else None,
+        ),
+        _keys(
+            "operator_key",
+            "GATEWAY_OPERATOR_KEY",
+            (installation.operator_key_length,) if installation.operator_key_length else (),
+            folder=installation.data_dir if installation.operator_key_is_ours else None,
+        ),
+    )
+
+
+def judge_egress(allowed: Sequence[str], tenants: int | None) -> Finding:
+    """Private upstreams that several tenants reach through the list for all; `tenants` is None when it is unknown."""
+    inner = [entry for entry in allowed if not _is_public(entry)]
+    if not inner:
+        return _fine("egress", "GATEWAY_EGRESS_ALLOW opens no private upstream to all tenants")
+    named = ", ".join(inner)
+    if tenants is not None and tenants <= 1:
+        return _fine("egress", f"GATEWAY_EGRESS_ALLOW opens {named} to all tenants, and there is at most one")
+    return Finding(
+        check="egress",
+        status=Verdict.WARNING,
+        detail=f"GATEWAY_EGRESS_ALLOW opens these private upstreams to every tenant: {named}",
+        mend=f"for each tenant that needs one, run `gateway tenant egress SLUG --allow {inner[0]}`; "
+        "then take it out of GATEWAY_EGRESS_ALLOW",
+    )
+
+
+def judge_clock(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+    """Whether the clocks agree by which keys expire and limits are counted."""
+    skews = {
+        name: facts.clock_skew_s for name, facts in (("PostgreSQL", database), ("Redis", redis)) if facts is not None
+    }
+    if not skews:
+        return Finding(
+            check="clock",
+            status=Verdict.WARNING,
+            detail="there is no other clock to compare with",
+            mend="mend the findings on PostgreSQL and Redis first",
+        )
+    said = ", ".join(f"{name} {skew:+.1f} s" for name, skew in skews.items())
+    worst = max(abs(skew) for skew in skews.values())
+    if worst < _SMALL_SKEW_S:
+        return _fine("clock", f"agrees with {' and '.join(skews)}")
+    status = Verdict.FAILED if worst >= _LARGE_SKEW_S else Verdict.WARNING
+    mend = "run a time service (NTP) on every machine"
+    return Finding(check="clock", status=status, detail=f"against this machine: {said}", mend=mend)
+
+
+def judge_disk(folder: Path, *, is_embedded: bool) -> Finding:
+    """Free bytes of the data folder's file system, judged by what the gateway keeps there."""
+    little, none = (_LITTLE_SPACE, _NO_SPACE) if is_embedded else (_LITTLE_SPACE_FOR_KEYS, _NO_SPACE_FOR_KEYS)
+    place = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()), Path("/"))
+    free = shutil.disk_usage(place).free
+    said = f"{free // _MIB:,} MiB are free where the data folder is"
+    said += "" if is_embedded else ", which holds no data of the configured servers"
+    if free >= little:
+        return _fine("disk", said)
+    status = Verdict.FAILED if free < none else Verdict.WARNING
+    return Finding(check="disk", status=status, detail=said, mend="make room, or move GATEWAY_DATA_DIR")
+
+
+def judge_versions(database: DatabaseFacts | None, redis: RedisFacts | None) -> Finding:
+    """What is running here."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    parts = [f"gateway {_version('gateway')}", f"Python {python}", f"mcp {_version('mcp')}"]
+    parts += [f"PostgreSQL {database.version}"] if database is not None else []
+    parts += [f"Redis {redis.version}"] if redis is not None else []
+    if database is not None and database.major < _OLDEST_POSTGRES:
+        mend = f"upgrade PostgreSQL to {_OLDEST_POSTGRES} or newer"
+        return Finding(check="versions", status=Verdict.WARNING, detail=", ".join(parts), mend=mend)
+    return _fine("versions", ", ".join(parts))
+
+
+def judge_policy() -> Finding:
+    """What a new tenant's calls need; said because it surprises."""
+    policy = Policy()
+    levels = [level for level in Safety if policy.decision_for(level) is Decision.ALLOW]
+    said = f"in a new tenant {', '.join(levels)} calls run without asking" if levels else "no call runs without asking"
+    if len(levels) == len(Safety):
+        said = "every level is allow in a new tenant; its policy can ask for a confirmation, or deny"
+    return _fine("policy", said)
+
+
+def _keys(check: str, variable: str, lengths: Sequence[int], *, folder: Path | None) -> Finding:
+    if not lengths:
+        mend = f"set {variable}, or start `gateway serve`, which makes one"
+        return Finding(check=check, status=Verdict.WARNING, detail="there is none yet", mend=mend)
+    said = f"{len(lengths)} of {', '.join(str(length) for length in lengths)} characters"
+    if min(lengths) < _SHORTEST_KEY:
+        mend = f"set {variable} to at least {_SHORTEST_KEY} random characters"
+        return Finding(check=check, status=Verdict.FAILED, detail=f"{said}: short enough to be guessed", mend=mend)
+    if folder is not None:
+        return Finding(
+            check=check,
+            status=Verdict.WARNING,
+            detail=f"{said}, made by the gateway and kept in {folder}: good for one machine",
+            mend=f"set {variable} before there is a second replica, and keep a copy elsewhere",
+        )
+    return _fine(check, f"{said}, configured")
+
+
+def _is_public(entry: str) -> bool:
+    """Whether an entry allows no more than a further port of a public address; a name may lead anywhere."""
+    address = read_address(entry.rpartition(":")[0].strip("[]"))
+    return address is not None and is_public(address)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "from its source folder"
+
+
+def _fine(check: str, detail: str) -> Finding:
+    return Finding(check=check, status=Verdict.OK, detail=detail)

@@ -1,0 +1,160 @@
+"""Whether an installation is sound: every part is looked at, and each finding says how to mend it.
+
+A part that does not answer costs its own findings only. Nothing is changed, and no finding holds a secret or a URL.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import anyio
+
+from gateway.catalog.doctor.config_checks import (
+    Installation,
+    judge_clock,
+    judge_disk,
+    judge_egress,
+    judge_keys,
+    judge_policy,
+    judge_versions,
+)
+from gateway.catalog.doctor.handler_checks import judge_handlers
+from gateway.catalog.doctor.store_checks import judge_database, judge_redis
+from gateway.catalog.snapshots.hidden_primitives import find_hidden
+from gateway.domain.findings import Finding, Verdict
+from gateway.domain.tenants import Tenant
+from gateway.errors import GatewayError, SecretUnreadable, Unavailable
+from gateway.redis.diagnostics import RedisFacts, examine_redis
+from gateway.store import secrets, sources, tenants
+from gateway.store.database.diagnostics import DatabaseFacts, examine_database
+from gateway.store.encryption import Sealer
+from gateway.store.engine import Store
+
+_Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
+
+_PATIENCE_S = 15.0
+_MOST_TENANTS = 100
+_MOST_SOURCES = 5
+_MOST_NAMED = 5
+_SEVERAL = 2
+
+
+class Doctor:
+    """Examines one installation, each time anew."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+
+    async def examine(self) -> Sequence[Finding]:
+        """Every finding, in the order in which one would mend them."""
+        installation = self._installation
+        database = await _look(lambda: examine_database(installation.database_url))
+        redis = await _look(lambda: examine_redis(installation.redis_url))
+        findings = [*judge_database(database), *judge_redis(redis)]
+        facts = database if isinstance(database, DatabaseFacts) else None
+        known = redis if isinstance(redis, RedisFacts) else None
+        if facts is not None and not facts.missing:
+            findings += [await self._judge_secrets(), await judge_handlers(installation.database_url)]
+            findings.append(await self._judge_code())
+        return [
+            *findings,
+            *judge_keys(installation),
+            judge_egress(installation.egress_allow, await self._count_tenants(facts)),
+            judge_clock(facts, known),
+            judge_disk(installation.data_dir, is_embedded=installation.is_embedded),
+            judge_versions(facts, known),
+            judge_policy(),
+        ]
+
+    async def _count_tenants(self, facts: DatabaseFacts | None) -> int | None:
+        """Number of tenants, counted up to two; None when the database is away."""
+        if facts is None or facts.missing or not self._installation.egress_allow:
+            return None
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store, store.unscoped() as db:
+                    return len(await tenants.page(db, after=None, limit=_SEVERAL))
+        except (GatewayError, TimeoutError):
+            return None
+
+    async def _judge_code(self) -> Finding:
+        """Primitives of code that are hidden from tenants by a name of their own."""
+        code = self._installation.code
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                async with Store(self._installation.database_url, pool_size=1) as store:
+                    hidden = await find_hidden(store, () if code is None else code.primitives())
+        except (GatewayError, TimeoutError):
+            return _code(
+                Verdict.WARNING, "the tenants' names were not read", "mend what is found of the database first"
+            )
+        if not hidden:
+            return _code(Verdict.OK, "nothing that is registered in Python hides behind a name of a tenant")
+        places = [f"{one.slug}: the {one.family.replace('_', ' ')} {one.name} ({one.owner})" for one in hidden]
+        mend = "rename one of the two: what the tenant has, or what the code registers"
+        return _code(Verdict.WARNING, f"hidden behind names of tenants: {_listed(places)}", mend)
+
+    async def _judge_secrets(self) -> Finding:
+        """One source's secrets of each tenant are opened, so that a wrong key is found before a call needs it."""
+        sealer = self._installation.sealer
+        if sealer is None:
+            return _secrets(Verdict.WARNING, "not opened: there is no secret key here", "set GATEWAY_SECRET_KEYS")
+        try:
+            with anyio.fail_after(_PATIENCE_S):
+                opened, broken = await _open_some(self._installation.database_url, sealer)
+        except TimeoutError:
+            return _secrets(Verdict.WARNING, "not opened: it took too long", "look at the load of PostgreSQL")
+        except GatewayError as error:
+            return _secrets(Verdict.WARNING, f"not opened: {error.message}", "mend what is found of the database first")
+        if broken:
+            return _secrets(
+                Verdict.FAILED,
+                f"stored secrets do not open with the configured secret keys: tenants {_listed(broken)}",
+                "put the key that sealed them at the end of GATEWAY_SECRET_KEYS, or store the credentials again",
+            )
+        return _secrets(Verdict.OK, f"stored secrets were opened for {opened} tenants that have some")
+
+
+async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayError:
+    """What an examination found, or what ended it."""
+    try:
+        with anyio.fail_after(_PATIENCE_S):
+            return await examine()
+    except TimeoutError:
+        return Unavailable(f"no answer within {_PATIENCE_S:.0f} seconds")
+    except GatewayError as error:
+        return error
+
+
+async def _open_some(url: str, sealer: Sealer) -> tuple[int, Sequence[str]]:
+    """For how many tenants secrets were opened, and the slugs of those whose secrets do not open."""
+    opened, broken = 0, list[str]()
+    async with Store(url, pool_size=1) as store:
+        async with store.unscoped() as db:
+            found = await tenants.page(db, after=None, limit=_MOST_TENANTS)
+        for tenant in found:
+            try:
+                opened += await _open_one(tenant, store, sealer)
+            except SecretUnreadable:
+                broken.append(tenant.slug)
+    return opened, broken
+
+
+async def _open_one(tenant: Tenant, store: Store, sealer: Sealer) -> bool:
+    async with store.transaction(tenant.id) as db:
+        for source in await sources.page(tenant.id, db, after=None, limit=_MOST_SOURCES):
+            if await secrets.load(tenant.id, db, sealer, source.id):
+                return True
+    return False
+
+
+def _secrets(status: Verdict, detail: str, mend: str = "") -> Finding:
+    return Finding(check="secrets", status=status, detail=detail, mend=mend)
+
+
+def _code(status: Verdict, detail: str, mend: str = "") -> Finding:
+    return Finding(check="code", status=status, detail=detail, mend=mend)
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

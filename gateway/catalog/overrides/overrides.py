@@ -1,0 +1,223 @@
+"""Overrides of imported tools: what a tenant wants otherwise than the document, kept apart from it.
+
+An override belongs to an operation by its identity. It applies whenever a document of its source has that operation,
+and goes with the source.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+
+import anyio.to_thread
+
+from gateway.catalog.ceilings import policy_in_force
+from gateway.catalog.etags import Expected, check_tag
+from gateway.catalog.overrides.validation import settle_wishes
+from gateway.catalog.primitives.constraints import refuse_tool_name
+from gateway.catalog.primitives.queries import Listed, show_operation
+from gateway.catalog.sources.sources import find_source
+from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
+from gateway.domain.overrides import NOTHING, Override, Wishes
+from gateway.domain.primitives import Family
+from gateway.errors import Conflict, LimitExceeded, NotFound
+from gateway.store import operations, overrides, primitives, tool_aliases
+from gateway.store.engine import Db
+from gateway.store.operations import LoadedOperation
+
+_UPDATE, _RESET = "tool.override", "tool.reset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOverride:
+    """An override, and the name in force of its operation's tool; None while no document has the operation."""
+
+    override: Override
+    tool: str | None
+
+    @property
+    def tag(self) -> str:
+        """Its version as an opaque word."""
+        return f"{self.override.id}.{self.override.version}"
+
+
+async def is_imported(tenant: TenantId, catalog: Catalog, name: str) -> bool:
+    """Whether this name or id is an imported tool's."""
+    async with catalog.store.reading(tenant) as db:
+        return await _find(tenant, db, name) is not None
+
+
+async def override_tool(
+    tenant: TenantId,
+    catalog: Catalog,
+    name: str,
+    revise: Callable[[Wishes], Wishes],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Listed:
+    """The imported tool with other wishes; a tool that is renamed can be called by its old name for a while.
+
+    Raises:
+        NotFound: the tenant has no imported tool of this name or id.
+        PreconditionFailed: it is another version than expected.
+        ToolValidationError: the wishes cannot be had; the faults point at each.
+        NameTaken: the wanted name is another's.
+        LimitExceeded: the tenant has as many overrides as it may have primitives.
+        Conflict: it was changed at the same time; nothing was stored.
+    """
+    async with catalog.store.reading(tenant) as db:
+        seen = await _find_imported(tenant, db, name)
+    check_tag(show_operation(seen).tag, expected)
+    wishes = revise(_wishes_of(seen))
+    wishes = await anyio.to_thread.run_sync(settle_wishes, wishes, seen.tool.definition)
+    entry = Change(action=_UPDATE, target=seen.tool.name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find(tenant, db, seen.tool.operation)
+        if current is None or current != seen:
+            raise Conflict("the tool was changed at the same time; read it again")
+        entry.detail = _detail(current, wishes)
+        await _write(tenant, catalog, db, current, wishes)
+        return show_operation(await _find_imported(tenant, db, seen.tool.operation))
+
+
+async def reset_tool(tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None) -> None:
+    """Take the override of an imported tool away: it is as its document says again.
+
+    Raises:
+        NotFound: there is no such imported tool, or it has no override.
+        PreconditionFailed: it is another version than expected.
+        NameTaken: the name that the document gives is another's by now.
+    """
+    entry = Change(action=_RESET, target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find_imported(tenant, db, name)
+        check_tag(show_operation(current).tag, expected)
+        if current.override is None:
+            raise NotFound("the tool has no override")
+        entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
+        await _write(tenant, catalog, db, current, NOTHING)
+
+
+async def page_overrides(
+    tenant: TenantId, catalog: Catalog, source: str, *, after: str | None, limit: int
+) -> Sequence[KeptOverride]:
+    """The overrides of a source in order of their operations' identities, also of operations that are gone.
+
+    Raises:
+        NotFound: the tenant has no such source.
+    """
+    async with catalog.store.reading(tenant) as db:
+        found = await find_source(tenant, db, source)
+        page = await overrides.page(tenant, db, found.id, after=after, limit=limit)
+        tools = await operations.names_of(tenant, db, found.id)
+    return [KeptOverride(override=one, tool=tools.get(one.identity)) for one in page]
+
+
+async def get_override(tenant: TenantId, catalog: Catalog, source: str, override: str) -> KeptOverride:
+    """One override of a source.
+
+    Raises:
+        NotFound: the source has none of this id.
+    """
+    async with catalog.store.reading(tenant) as db:
+        return await _find_kept(tenant, db, source, override)
+
+
+async def remove_override(
+    tenant: TenantId, catalog: Catalog, source: str, override: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Remove an override of a source, also one whose operation is gone.
+
+    Raises:
+        NotFound: the source has none of this id.
+        PreconditionFailed: it is another version than expected.
+        NameTaken: the name that the document gives is another's by now.
+    """
+    entry = Change(action=_RESET, target=override)
+    async with change(tenant, catalog, entry, by=by) as db:
+        kept = await _find_kept(tenant, db, source, override)
+        check_tag(kept.tag, expected)
+        if kept.tool is None:
+            entry.target, entry.detail = kept.override.identity, {"source": source}
+            await overrides.remove(tenant, db, kept.override.id)
+            return
+        current = await _find_imported(tenant, db, kept.tool)
+        entry.target, entry.detail = current.tool.name, _detail(current, NOTHING)
+        await _write(tenant, catalog, db, current, NOTHING)
+
+
+async def _write(tenant: TenantId, catalog: Catalog, db: Db, current: LoadedOperation, wishes: Wishes) -> None:
+    """Store the wishes for an operation, or that there are none, and give its tool the name that follows."""
+    tool, now = current.tool, datetime.now(UTC)
+    name = wishes.name or operations.document_name(tool.definition)
+    if name != tool.name:
+        await refuse_tool_name(tenant, catalog, db, name)
+        await operations.rename(tenant, db, tool.operation, name)
+        await tool_aliases.leave(tenant, db, tool.source, {tool.identity: tool.name})
+    if wishes.is_empty:
+        if current.override is not None:
+            await overrides.remove(tenant, db, current.override.id)
+    elif current.override is not None:
+        await overrides.save(tenant, db, replace(current.override, wishes=wishes, updated_at=now))
+    else:
+        await _refuse_too_many(tenant, catalog, db)
+        made = Override(
+            id=new_override_id(),
+            source=tool.source,
+            identity=tool.identity,
+            wishes=wishes,
+            created_at=now,
+            updated_at=now,
+        )
+        await overrides.insert(tenant, db, made)
+
+
+async def _refuse_too_many(tenant: TenantId, catalog: Catalog, db: Db) -> None:
+    allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
+    if await overrides.count(tenant, db) >= allowed:
+        raise LimitExceeded(f"the tenant may have {allowed} primitives and as many overrides, and has them")
+
+
+async def _find(tenant: TenantId, db: Db, name: str) -> LoadedOperation | None:
+    """The operation that the name or id stands for; a tool of the tenant's own comes first, as everywhere."""
+    if await primitives.get(tenant, db, Family.TOOL, name) is not None:
+        return None
+    return await operations.find_named(tenant, db, name)
+
+
+async def _find_imported(tenant: TenantId, db: Db, name: str) -> LoadedOperation:
+    found = await _find(tenant, db, name)
+    if found is None:
+        raise NotFound("no such imported tool")
+    return found
+
+
+async def _find_kept(tenant: TenantId, db: Db, source: str, override: str) -> KeptOverride:
+    found = await find_source(tenant, db, source)
+    kept = await overrides.get(tenant, db, found.id, OverrideId(override))
+    if kept is None:
+        raise NotFound("no such override")
+    tools = await operations.names_of(tenant, db, found.id)
+    return KeptOverride(override=kept, tool=tools.get(kept.identity))
+
+
+def _wishes_of(operation: LoadedOperation) -> Wishes:
+    return NOTHING if operation.override is None else operation.override.wishes
+
+
+def _detail(current: LoadedOperation, wishes: Wishes) -> dict[str, object]:
+    """What the audit entry says: which members, never the values of arguments; levels and names before and after."""
+    before, tool = _wishes_of(current), current.tool
+    changed = [one.name for one in fields(Wishes) if getattr(before, one.name) != getattr(wishes, one.name)]
+    detail: dict[str, object] = {
+        "source": tool.source_name,
+        "operation": tool.identity,
+        "changed": changed,
+        "safety": [(before.safety or tool.safety).value, (wishes.safety or tool.safety).value],
+        "hidden": wishes.hidden is True,
+        "enabled": wishes.enabled is not False,
+        "pinned": sorted(wishes.pinned or {}),
+    }
+    name = wishes.name or operations.document_name(tool.definition)
+    return detail if name == tool.name else detail | {"name": name}

@@ -1,0 +1,233 @@
+"""Whether a primitive fits into its tenant's catalog: its name, room for it, and everything that its handler names.
+
+To be asked inside the change that stores it, under the tenant's row, so that what was checked stays true.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gateway.catalog.ceilings import policy_in_force
+from gateway.catalog.origins import find_origin
+from gateway.catalog.primitives.references import CalledTool, PinnedOperation, Reference, Request
+from gateway.catalog.primitives.safety_levels import tool_levels
+from gateway.catalog.primitives.validation import PreparedPrimitive
+from gateway.catalog.snapshots.composition import index_operations
+from gateway.catalog.snapshots.python_primitives import primitives_for
+from gateway.catalog.transaction import Catalog
+from gateway.definitions.json_access import as_object, point
+from gateway.domain.credentials import StoredCredential
+from gateway.domain.identifiers import PrimitiveId, TenantId
+from gateway.domain.policy import Policy
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Tool
+from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
+from gateway.openapi.operation.names import RESERVED
+from gateway.store import credentials, operations, primitives, sources, tenants
+from gateway.store.engine import Db
+
+_MOST_FAULTS = 20
+
+_EXPRESSION = re.compile(r"\{([+#./]?)([^{}+#./;?&][^{}]*)\}")
+_VARIABLE = re.compile(r"[^,:*]+")
+
+
+async def check_fit(
+    tenant: TenantId, catalog: Catalog, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
+) -> None:
+    """Nothing, when it can be stored; `own` is the primitive that it takes the place of.
+
+    Raises:
+        NameTaken: the name is another's.
+        LimitExceeded: the tenant has as many primitives as it may.
+        ReferenceMissing: its handler names what is not there or not allowed; the faults point at each.
+    """
+    code = await code_of(tenant, catalog, db)
+    policy = await policy_in_force(tenant, db, catalog.ceilings)
+    if own is None or own.name != ready.name:
+        await _refuse_taken(tenant, db, ready, code, own=None if own is None else own.id)
+    if own is None:
+        await check_room(tenant, db, policy, wanted=1)
+    known = await _look_up(tenant, db, ready.references)
+    known.tools.update(one.name for one in code if one.family is Family.TOOL)
+    faults = [fault for reference in ready.references for fault in _judge(reference, ready, known, policy)]
+    if faults:
+        raise ReferenceMissing(f"{faults[0].pointer}: {faults[0].reason}", faults=faults[:_MOST_FAULTS])
+
+
+async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, freed: int = 0) -> None:
+    """Nothing, when the tenant may have so many primitives more, all families and imports together.
+
+    Raises:
+        LimitExceeded: it may not.
+    """
+    allowed = policy.limits.primitives
+    others = await primitives.count(tenant, db) + await operations.count(tenant, db) - freed
+    if others + wanted > allowed:
+        raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")
+
+
+async def refuse_tool_name(tenant: TenantId, catalog: Catalog, db: Db, name: str) -> None:
+    """Nothing, when no tool has the name.
+
+    Raises:
+        NameTaken: one has it, enabled or not, or an override keeps it for an operation that is gone.
+    """
+    owner = await _tool_owner(tenant, db, name)
+    if owner is None and any(
+        (one.family, one.name) == (Family.TOOL, name) for one in await code_of(tenant, catalog, db)
+    ):
+        owner = "code"
+    if owner is None:
+        found = await primitives.get(tenant, db, Family.TOOL, name)
+        owner = "custom" if found is not None and found.name == name else None
+    if owner is not None:
+        raise NameTaken(f"the tool {name} is taken: {owner}", conflicts=[NameConflict(name=name, owner=owner)])
+
+
+async def code_of(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[Primitive]:
+    """What code adds to the tenant.
+
+    Raises:
+        NotFound: the tenant is gone.
+    """
+    if catalog.code is None:
+        return ()
+    found = await tenants.get(tenant, db)
+    if found is None:
+        raise NotFound("no such tenant")
+    return primitives_for(catalog.code, found.slug)
+
+
+def shape_of(uri_template: str) -> str:
+    """The template without the names that no URI shows: two of the same shape match the same URIs."""
+    return _EXPRESSION.sub(lambda found: f"{{{found[1]}{_VARIABLE.sub('_', found[2])}}}", uri_template)
+
+
+async def _refuse_taken(
+    tenant: TenantId, db: Db, ready: PreparedPrimitive, code: Sequence[Primitive], *, own: PrimitiveId | None
+) -> None:
+    owner = await _owner(tenant, db, ready, own=own)
+    if owner is None and any((one.family, one.name) == (ready.family, ready.name) for one in code):
+        owner = "code"
+    if owner is not None:
+        noun = ready.family.replace("_", " ")
+        conflict = NameConflict(name=ready.name, owner=owner)
+        raise NameTaken(f"the {noun} {ready.name[:200]} is taken: {owner}", conflicts=[conflict])
+
+
+async def _owner(tenant: TenantId, db: Db, ready: PreparedPrimitive, *, own: PrimitiveId | None) -> str | None:
+    """Whose the name is: `builtin`, `source:NAME` or `custom`; of templates also that of one with the same shape."""
+    if ready.family is Family.TOOL and (owner := await _tool_owner(tenant, db, ready.name)) is not None:
+        return owner
+    if ready.family is not Family.TEMPLATE:
+        found = await primitives.get(tenant, db, ready.family, ready.name)
+        return None if found is None or found.id == own or found.name != ready.name else "custom"
+    named = await primitives.names(tenant, db, ready.family)
+    shape = shape_of(ready.name)
+    same = next((name for name, found in named.items() if found != own and shape_of(name) == shape), None)
+    return None if same is None else "custom" if same == ready.name else f"custom:{same}"
+
+
+async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
+    """Whose the name is among the tools that are not the tenant's own: `builtin` or `source:NAME`."""
+    if name in RESERVED:
+        return "builtin"
+    source = await operations.owner(tenant, db, name)
+    return None if source is None else f"source:{source}"
+
+
+class _Known:
+    """What there is of everything that a handler names."""
+
+    def __init__(self) -> None:
+        self.tools: set[str] = set()
+        self.sources: set[str] = set()
+        self.operations: Mapping[str, Mapping[str, Tool]] = {}
+        self.credentials: dict[str, StoredCredential] = {}
+
+
+async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) -> _Known:
+    known = _Known()
+    called = {one.name for one in references if isinstance(one, CalledTool)}
+    pinned = [one for one in references if isinstance(one, PinnedOperation)]
+    named = {one.credential for one in references if isinstance(one, Request) and one.credential is not None}
+    if called:
+        own = await primitives.tool_levels(tenant, db)
+        known.tools = {*await tool_levels(tenant, db, called), *(tool.name for tool in own)}
+    if pinned:
+        names = {one.source for one in pinned}
+        known.sources = {name for name in names if await sources.get(tenant, db, name) is not None}
+        found = await operations.find(tenant, db, names, {one.operation for one in pinned})
+        known.operations = index_operations(found)
+    for name in named:
+        credential = await credentials.get(tenant, db, name)
+        if credential is not None and credential.name == name:
+            known.credentials[name] = credential
+    return known
+
+
+def _judge(reference: Reference, ready: PreparedPrimitive, known: _Known, policy: Policy) -> Sequence[Fault]:
+    match reference:
+        case CalledTool():
+            return _judge_tool(reference, ready, known)
+        case PinnedOperation():
+            return _judge_operation(reference, known)
+        case Request():
+            return _judge_request(reference, known, policy)
+
+
+def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _Known) -> Sequence[Fault]:
+    if ready.family is Family.TOOL and reference.name == ready.name:
+        return [Fault(pointer=reference.pointer, reason="the tool would call itself")]
+    if reference.name not in known.tools:
+        return [Fault(pointer=reference.pointer, reason=f"the tenant has no tool {reference.name[:100]}")]
+    return []
+
+
+def _judge_operation(reference: PinnedOperation, known: _Known) -> Sequence[Fault]:
+    if reference.source not in known.sources:
+        return [
+            Fault(pointer=f"{reference.pointer}/source", reason=f"the tenant has no source {reference.source[:100]}")
+        ]
+    operation = known.operations.get(reference.source, {}).get(reference.operation)
+    if operation is not None:
+        return _judge_arguments(reference, operation)
+    reason = "the source has no such operation, or several: name it by its operationId, METHOD path or tool name"
+    return [Fault(pointer=f"{reference.pointer}/operation", reason=reason)]
+
+
+def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fault]:
+    """What is filled in has to be an argument of the operation: all calls would be refused otherwise."""
+    taken: Mapping[str, object] = msgspec.json.decode(operation.definition)["inputSchema"]
+    known = as_object(taken.get("properties")) or {}
+    if taken.get("additionalProperties") is not False:
+        return []
+    has = ", ".join(list(known)[:_MOST_FAULTS]) or "none"
+    return [
+        Fault(
+            pointer=reference.pointer + point("arguments", name),
+            reason=f"is no argument of the operation; it has {has}",
+        )
+        for name in reference.arguments
+        if name not in known
+    ]
+
+
+def _judge_request(reference: Request, known: _Known, policy: Policy) -> Sequence[Fault]:
+    faults: list[Fault] = []
+    origin = find_origin(reference.origin)
+    if origin is None:
+        faults.append(Fault(pointer=f"{reference.pointer}/url", reason="no host that requests can go to"))
+    elif policy.http_origins is not None and origin not in policy.http_origins:
+        reason = f"the tenant's policy allows no requests to {origin}; `http_origins` lists those it does"
+        faults.append(Fault(pointer=f"{reference.pointer}/url", reason=reason))
+    if reference.credential is not None:
+        place = f"{reference.pointer}/credential"
+        credential = known.credentials.get(reference.credential)
+        if credential is None:
+            faults.append(Fault(pointer=place, reason=f"the tenant has no credential {reference.credential[:100]}"))
+        elif origin not in credential.origins:
+            faults.append(Fault(pointer=place, reason=f"the credential may not be sent to {origin}"))
+    return faults

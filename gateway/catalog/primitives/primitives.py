@@ -1,0 +1,256 @@
+"""A tenant's own tools, resources, resource templates and prompts: created, read, changed, removed."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import anyio.to_thread
+import msgspec
+
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.primitives.constraints import check_fit, code_of
+from gateway.catalog.primitives.queries import Listed
+from gateway.catalog.primitives.safety_levels import settle
+from gateway.catalog.primitives.validation import PreparedPrimitive, PrimitiveDraft, prepare
+from gateway.catalog.transaction import Author, Catalog, Change, announce, change
+from gateway.domain.events import ResourceUpdated, TemplateChanged
+from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Origin
+from gateway.errors import Conflict, NotFound, NotYetSupported
+from gateway.openapi.operation.names import RESERVED
+from gateway.store import operations, primitives, sources
+from gateway.store.engine import Db
+
+_PREFIXES = {Family.TOOL: "tol", Family.RESOURCE: "res", Family.TEMPLATE: "tpl", Family.PROMPT: "pro"}
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """What a primitive is found by: its family, and its name, URI or id."""
+
+    family: Family
+    name: str
+
+    @property
+    def words(self) -> str:
+        """What a person calls its family."""
+        return self.family.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What storing a draft would make, and the id of the primitive whose place it would take."""
+
+    listed: Listed
+    replaces: PrimitiveId | None
+
+
+async def create_primitive(
+    tenant: TenantId, catalog: Catalog, family: Family, draft: PrimitiveDraft, *, by: Author
+) -> Listed:
+    """A new primitive of the tenant's own.
+
+    Raises:
+        DefinitionInvalid, TemplateInvalid: it is not valid by itself; the faults point into the body.
+        NameTaken, LimitExceeded, ReferenceMissing: it does not fit into the catalog.
+    """
+    ready = await anyio.to_thread.run_sync(prepare, family, draft)
+    entry = Change(action=f"{family}.create", target=ready.name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        await check_fit(tenant, catalog, db, ready, own=None)
+        made = _compose(ready, draft)
+        await primitives.insert(tenant, db, made)
+        listed, entry.detail = await _settled_with_detail(tenant, catalog, db, made)
+    await _tell(tenant, catalog, family, [made.name])
+    return listed
+
+
+async def try_primitive(tenant: TenantId, catalog: Catalog, family: Family, draft: PrimitiveDraft) -> Tried:
+    """What storing the draft would make, in place of the tenant's own primitive of that name; nothing is stored.
+
+    Raises:
+        DefinitionInvalid, TemplateInvalid, NameTaken, LimitExceeded, ReferenceMissing: it could not be stored.
+    """
+    ready = await anyio.to_thread.run_sync(prepare, family, draft)
+    async with catalog.store.reading(tenant) as db:
+        found = await primitives.get(tenant, db, family, ready.name)
+        own = found if found is not None and found.name == ready.name else None
+        await check_fit(tenant, catalog, db, ready, own=own)
+        made = await _settled(tenant, catalog, db, _compose(ready, draft))
+    return Tried(listed=made, replaces=None if own is None else own.id)
+
+
+async def update_primitive(
+    tenant: TenantId,
+    catalog: Catalog,
+    address: Address,
+    revise: Callable[[PrimitiveDraft], PrimitiveDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Listed:
+    """The primitive as revised; its id stays, also under another name.
+
+    What only switches it on or off, or declares another level, is not held up by what its handler names.
+
+    Raises:
+        NotFound: the tenant has none of this name or id.
+        NotYetSupported: it is imported.
+        Conflict: it is code's, or it was changed at the same time; nothing was stored.
+        PreconditionFailed: it is another version than expected.
+        DefinitionInvalid, TemplateInvalid, NameTaken, ReferenceMissing: as for a new one.
+    """
+    family = address.family
+    async with catalog.store.transaction(tenant) as db:
+        seen = await find_primitive(tenant, catalog, db, address)
+        check_version(seen, expected)
+    before = draft_of(seen)
+    draft = revise(before)
+    is_same = (draft.definition, draft.handler) == (before.definition, before.handler)
+    ready = None if is_same else await anyio.to_thread.run_sync(prepare, family, draft)
+    entry = Change(action=f"{family}.update", target=seen.name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await find_primitive(tenant, catalog, db, replace(address, name=seen.id))
+        if current.version != seen.version:
+            raise Conflict(f"the {address.words} was changed at the same time; read it again")
+        if ready is not None:
+            await check_fit(tenant, catalog, db, ready, own=current)
+        revised = _succeed(current, draft, ready)
+        await primitives.save(tenant, db, revised)
+        later = replace(revised, version=current.version + 1)
+        saved, detail = await _settled_with_detail(tenant, catalog, db, later)
+        entry.detail = detail | ({} if revised.name == current.name else {"name": revised.name})
+    await _tell(tenant, catalog, family, [seen.name, revised.name])
+    return saved
+
+
+async def remove_primitive(
+    tenant: TenantId, catalog: Catalog, address: Address, *, by: Author, expected: Expected = None
+) -> None:
+    """Remove the primitive.
+
+    Raises:
+        NotFound: the tenant has none of this name or id.
+        Conflict: it is imported or code's.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action=f"{address.family}.delete", target=address.name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        try:
+            current = await find_primitive(tenant, catalog, db, address)
+        except NotYetSupported as imported:
+            raise Conflict("the tool is imported; remove its source or change its document") from imported
+        check_version(current, expected)
+        entry.target, entry.detail = current.name, {"id": current.id}
+        await primitives.remove(tenant, db, current.id)
+    await _tell(tenant, catalog, address.family, [current.name])
+
+
+async def _tell(tenant: TenantId, catalog: Catalog, family: Family, names: Iterable[str]) -> None:
+    """What stands at a URI has been put there, changed or taken away: a template may make what is read there now.
+
+    The same is true of whatever a template makes.
+    """
+    for name in dict.fromkeys(names):
+        if family is Family.RESOURCE:
+            await announce(catalog, ResourceUpdated(tenant=tenant, uri=name))
+        elif family is Family.TEMPLATE:
+            await announce(catalog, TemplateChanged(tenant=tenant, template=name))
+
+
+async def find_primitive(tenant: TenantId, catalog: Catalog, db: Db, address: Address) -> Primitive:
+    """The tenant's own primitive of this name or id, inside a transaction, as it is stored.
+
+    Raises:
+        NotFound: there is none of any origin.
+        NotYetSupported: it is imported.
+        Conflict: it is code's.
+    """
+    family, name = address.family, address.name
+    found = await primitives.get(tenant, db, family, name)
+    if found is not None:
+        return found
+    if family is Family.TOOL and await operations.find_named(tenant, db, name) is not None:
+        raise NotYetSupported("the tool is imported: PATCH says what is wanted otherwise of it, the document the rest")
+    if any(one.family is family and name in {one.name, one.id} for one in await code_of(tenant, catalog, db)):
+        raise Conflict(f"the {address.words} is registered by code, which alone can change it")
+    if family is Family.TOOL and name in RESERVED and await sources.queried(tenant, db):
+        raise Conflict("the tool is the gateway's own; it is there while a source is exposed to it")
+    raise NotFound(f"no such {address.words}")
+
+
+def draft_of(primitive: Primitive) -> PrimitiveDraft:
+    """What is wanted of a primitive as it is, to be revised."""
+    return PrimitiveDraft(
+        definition=_decode(primitive.definition),
+        handler=_decode(primitive.handler),
+        safety=primitive.override,
+        enabled=primitive.enabled,
+    )
+
+
+async def _settled(tenant: TenantId, catalog: Catalog, db: Db, primitive: Primitive) -> Listed:
+    code = await code_of(tenant, catalog, db)
+    [settled] = await settle(tenant, db, [primitive], code)
+    is_hiding = any((one.family, one.name) == (primitive.family, primitive.name) for one in code)
+    return Listed(item=settled, hides_code=is_hiding)
+
+
+async def _settled_with_detail(
+    tenant: TenantId, catalog: Catalog, db: Db, primitive: Primitive
+) -> tuple[Listed, dict[str, object]]:
+    listed = await _settled(tenant, catalog, db, primitive)
+    settled = listed.item if isinstance(listed.item, Primitive) else primitive
+    return listed, _detail(settled)
+
+
+def _compose(ready: PreparedPrimitive, draft: PrimitiveDraft) -> Primitive:
+    now = datetime.now(UTC)
+    return _with(
+        Primitive(
+            id=new_primitive_id(_PREFIXES[ready.family]),
+            family=ready.family,
+            name=ready.name,
+            definition=ready.definition,
+            origin=Origin.CUSTOM,
+            created_at=now,
+            updated_at=now,
+        ),
+        draft,
+        ready,
+    )
+
+
+def _succeed(current: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive | None) -> Primitive:
+    return _with(replace(current, updated_at=datetime.now(UTC)), draft, ready)
+
+
+def _with(primitive: Primitive, draft: PrimitiveDraft, ready: PreparedPrimitive | None) -> Primitive:
+    """The primitive with what the draft says, and what was made of it where that is new."""
+    if ready is not None:
+        primitive = replace(
+            primitive,
+            name=ready.name,
+            definition=ready.definition,
+            handler=ready.handler,
+            assessed=ready.level,
+            safety_reasons=ready.reasons,
+            refers=ready.refers,
+        )
+    level: Safety = draft.safety or primitive.assessed
+    return replace(primitive, override=draft.safety, safety=level, enabled=draft.enabled)
+
+
+def _detail(primitive: Primitive) -> dict[str, object]:
+    """Detail of the audit entry, with both levels; never the handler, whose texts are the tenant's own."""
+    override = None if primitive.override is None else primitive.override.value
+    detail: dict[str, object] = {
+        "id": primitive.id,
+        "enabled": primitive.enabled,
+        "assessed": primitive.assessed.value,
+        "safety": override,
+    }
+    return detail if primitive.counted is None else {**detail, "counted": primitive.counted.value}

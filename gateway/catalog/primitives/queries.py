@@ -1,0 +1,167 @@
+"""Everything a tenant has of a family, wherever it comes from and whether or not clients see it now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from gateway.catalog.etags import tag_of
+from gateway.catalog.overrides.overlay import overlay
+from gateway.catalog.primitives.constraints import code_of
+from gateway.catalog.primitives.safety_levels import settle
+from gateway.catalog.snapshots.composition import query_tools
+from gateway.catalog.transaction import Catalog
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order, follows, write_moment
+from gateway.domain.overrides import Override
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Origin, Tool
+from gateway.errors import NotFound
+from gateway.openapi.operation.methods import judge_safety
+from gateway.store import operations, primitives, sources
+from gateway.store.engine import Db
+from gateway.store.operations import LoadedOperation
+
+_REASONS = {
+    Safety.SAFE: "{} only reads",
+    Safety.MODERATE: "{} changes what it is sent to",
+    Safety.DANGEROUS: "{} removes what it is sent to",
+}
+_ASKED_FOR = "its document asks for this level"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One primitive: an imported tool as it is in force, or one of the tenant's own or of code."""
+
+    item: Tool | Primitive
+    hides_code: bool = False
+    """Whether code registered one of this name, which the tenant's own hides."""
+    override: Override | None = None
+    """What is wanted otherwise of an imported tool."""
+    document: Tool | None = None
+    """The imported tool as its document makes it, where an override says otherwise."""
+
+    @property
+    def name(self) -> str:
+        """What it is addressed by."""
+        return self.item.name
+
+    @property
+    def id(self) -> str:
+        """What addresses it whatever it is called."""
+        return self.item.id if isinstance(self.item, Primitive) else self.item.operation or self.item.name
+
+    @property
+    def created_at(self) -> datetime | None:
+        """The moment it was made; None where that is not known."""
+        return self.item.created_at if isinstance(self.item, Primitive) else None
+
+    @property
+    def tag(self) -> str:
+        """Its version as an opaque word."""
+        tag = tag_of(self.item)
+        return tag if self.override is None else f"{tag}.{self.override.id}.{self.override.version}"
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether anybody can have it."""
+        if isinstance(self.item, Primitive):
+            return self.item.enabled
+        return self.override is None or self.override.wishes.enabled is not False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether an override keeps it out of clients' lists."""
+        return self.override is not None and self.override.wishes.hidden is True
+
+
+async def page_primitives(
+    tenant: TenantId, catalog: Catalog, family: Family, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Listed]:
+    """The tenant's primitives of a family that follow a place in an order, by default that of names.
+
+    Tools are ordered by name alone: imported ones have no time of creation.
+    """
+    place = partial(_place, order=order)
+    async with catalog.store.reading(tenant) as db:
+        code = await code_of(tenant, catalog, db)
+        of_code = [one for one in code if one.family is family]
+        own = await primitives.page(tenant, db, family, after=after, limit=limit, order=order)
+        imported = await _imported(tenant, db, after=after, limit=limit, order=order) if family is Family.TOOL else ()
+        builtin = [tool for tool in await _builtin(tenant, db, family) if follows((tool.name,), after, order)]
+        taken = {*(one.name for one in own), *(tool.name for tool in builtin), *(one.name for one in imported)}
+        if of_code and order.by is not None:  # what hides a primitive of code may be in another part
+            taken.update(await primitives.names(tenant, db, family))
+        added = [one for one in of_code if one.name not in taken and follows(place(Listed(item=one)), after, order)]
+        settled = await settle(tenant, db, [*own, *added], code)
+    hidden = {one.name for one in of_code if one.name in taken}
+    items: list[Tool | Primitive] = [*settled, *builtin]
+    listed = sorted([*(Listed(item=item) for item in items), *imported], key=place, reverse=order.is_descending)
+    return [replace(one, hides_code=one.name in hidden) for one in listed[:limit]]
+
+
+async def _imported(tenant: TenantId, db: Db, *, after: str | None, limit: int, order: Order) -> Sequence[Listed]:
+    found = await operations.page(tenant, db, after=after, limit=limit, order=order)
+    return [show_operation(one) for one in found]
+
+
+def show_operation(loaded: LoadedOperation) -> Listed:
+    """An imported tool as it is in force, with what its document and its override say."""
+    if loaded.override is None:
+        return Listed(item=_explain(loaded.tool))
+    tool = overlay(loaded.tool, loaded.override.wishes)
+    return Listed(item=_explain(tool), override=loaded.override, document=_explain(loaded.tool))
+
+
+async def get_listed(tenant: TenantId, catalog: Catalog, family: Family, name: str) -> Listed:
+    """The tenant's primitive of this name or id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.reading(tenant) as db:
+        code = await code_of(tenant, catalog, db)
+        added = [one for one in code if one.family is family]
+        found = await _find(tenant, db, family, name, added)
+        if isinstance(found.item, Primitive):
+            [settled] = await settle(tenant, db, [found.item], code)
+            found = replace(found, item=settled)
+    is_hiding = found.item.origin is not Origin.CODE and any(one.name == found.name for one in added)
+    return replace(found, hides_code=is_hiding)
+
+
+async def _find(tenant: TenantId, db: Db, family: Family, name: str, code: Sequence[Primitive]) -> Listed:
+    own = await primitives.get(tenant, db, family, name)
+    if own is not None:
+        return Listed(item=own)
+    if family is Family.TOOL:
+        imported = await operations.find_named(tenant, db, name)
+        if imported is not None:
+            return show_operation(imported)
+        builtin = next((tool for tool in await _builtin(tenant, db, family) if tool.name == name), None)
+        if builtin is not None:
+            return Listed(item=builtin)
+    added = next((one for one in code if name in {one.name, one.id}), None)
+    if added is None:
+        raise NotFound(f"no such {family.replace('_', ' ')}")
+    return Listed(item=added)
+
+
+async def _builtin(tenant: TenantId, db: Db, family: Family) -> Sequence[Tool]:
+    """The query tools, where a source is exposed to them."""
+    return query_tools() if family is Family.TOOL and await sources.queried(tenant, db) else ()
+
+
+def _explain(tool: Tool) -> Tool:
+    """The tool with the reasons of its safety level; an imported operation is judged by its method."""
+    if tool.safety_reasons:
+        return tool
+    method = tool.identity.partition(" ")[0]
+    is_methods = tool.safety is judge_safety(method)
+    return replace(tool, safety_reasons=(_REASONS[tool.safety].format(method) if is_methods else _ASKED_FOR,))
+
+
+def _place(listed: Listed, order: Order) -> tuple[str, ...]:
+    return (listed.name,) if order.by is None else (write_moment(listed.created_at), listed.id)

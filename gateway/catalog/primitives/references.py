@@ -1,0 +1,100 @@
+"""What a declared handler stands on besides itself, and where in its declaration it says so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.primitives.safety import CREDENTIAL, TOOL, refer_to_operation
+from gateway.definitions.handlers.specs import (
+    CallStep,
+    FetchedValues,
+    HandlerSpec,
+    HttpSpec,
+    HttpStep,
+    IfStep,
+    OpenApiSpec,
+    Step,
+    StepsSpec,
+)
+from gateway.definitions.json_access import as_object, point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledTool:
+    """Another tool of the tenant, by name."""
+
+    pointer: str
+    name: str
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """How it is kept with the primitive."""
+        return (f"{TOOL}{self.name}",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedOperation:
+    """An imported operation, and the names of the arguments that are filled in."""
+
+    pointer: str
+    source: str
+    operation: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """How it is kept with the primitive."""
+        return (refer_to_operation(self.source, self.operation),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request to an origin, with a credential or without."""
+
+    pointer: str
+    origin: str
+    credential: str | None
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """How it is kept with the primitive."""
+        return () if self.credential is None else (f"{CREDENTIAL}{self.credential}",)
+
+
+Reference = CalledTool | PinnedOperation | Request
+
+
+def find_references(spec: HandlerSpec) -> Sequence[Reference]:
+    """Everything a handler and its completions name, in order, with pointers into the body."""
+    completions = [
+        _request(completion.http, point("handler", "completions", name, "http"))
+        for name, completion in spec.completions.items()
+        if isinstance(completion, FetchedValues)
+    ]
+    return [*_of_action(spec), *completions]
+
+
+def _of_action(spec: HandlerSpec) -> Iterator[Reference]:
+    action = spec.action
+    if isinstance(action, HttpSpec):
+        yield _request(action, "/handler")
+    elif isinstance(action, OpenApiSpec):
+        filled_in = tuple(as_object(action.arguments.source) or ())
+        yield PinnedOperation(pointer="/handler", source=action.source, operation=action.operation, arguments=filled_in)
+    elif isinstance(action, StepsSpec):
+        yield from _of_steps(action.steps, "/handler/steps")
+
+
+def _of_steps(steps: Sequence[Step], pointer: str) -> Iterator[Reference]:
+    for number, step in enumerate(steps):
+        place = f"{pointer}/{number}"
+        if isinstance(step, CallStep):
+            yield CalledTool(pointer=f"{place}/call", name=step.tool)
+        elif isinstance(step, HttpStep):
+            yield _request(step.http, f"{place}/http")
+        elif isinstance(step, IfStep):
+            yield from _of_steps(step.then, f"{place}/if/then")
+            yield from _of_steps(step.otherwise, f"{place}/if/else")
+
+
+def _request(spec: HttpSpec, pointer: str) -> Request:
+    return Request(pointer=pointer, origin=spec.url.origin, credential=spec.credential)

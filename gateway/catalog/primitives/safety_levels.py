@@ -1,0 +1,65 @@
+"""The safety levels in force of some primitives, without loading the whole catalog."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from gateway.catalog.overrides.overlay import settle_operations
+from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
+from gateway.catalog.snapshots.composition import index_operations, levels_of
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.store import operations, primitives, tool_aliases
+from gateway.store.engine import Db
+
+
+async def settle(
+    tenant: TenantId, db: Db, found: Sequence[Primitive], code: Sequence[Primitive]
+) -> Sequence[Primitive]:
+    """The primitives with their levels in force; `code` is what code adds to the tenant."""
+    if not any(called_by(primitive) for primitive in found):
+        return settle_levels(found, {})
+    stored = [*await primitives.tool_levels(tenant, db), *(one for one in code if one.family is Family.TOOL)]
+    tools = {f"{TOOL}{tool.name}": tool for tool in stored}
+    tools |= {f"{TOOL}{one.name}": one for one in found if one.family is Family.TOOL}
+    references = _reachable(found, tools)
+    imported = await _imported(tenant, db, references.difference(tools))
+    ids = {primitive.id for primitive in found}
+    others = [tool for reference, tool in tools.items() if reference in references and tool.id not in ids]
+    return settle_levels([*found, *others], imported)[: len(found)]
+
+
+async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mapping[str, Safety]:
+    """The levels in force of the imported tools that can be called by these names, old names among them."""
+    found = dict(await operations.levels(tenant, db, names))
+    others = [name for name in names if name not in found]
+    if not others:
+        return found
+    old = await tool_aliases.leading(tenant, db, others)
+    current = await operations.levels(tenant, db, set(old.values()))
+    return found | {name: current[tool] for name, tool in old.items() if tool in current}
+
+
+def _reachable(found: Iterable[Primitive], tools: Mapping[str, Primitive]) -> frozenset[str]:
+    """Every reference that can be come to by calls from one of them."""
+    seen: set[str] = set()
+    waiting = [reference for primitive in found for reference in called_by(primitive)]
+    while waiting:
+        reference = waiting.pop()
+        if reference not in seen:
+            seen.add(reference)
+            waiting.extend(called_by(tools[reference]) if reference in tools else ())
+    return frozenset(seen)
+
+
+async def _imported(tenant: TenantId, db: Db, references: Iterable[str]) -> Levels:
+    wanted = list(references)
+    names = [one.removeprefix(TOOL) for one in wanted if one.startswith(TOOL)]
+    pairs = [one.removeprefix(OPERATION).partition(":") for one in wanted if one.startswith(OPERATION)]
+    found: dict[str, Safety] = {}
+    if names:
+        levels = await tool_levels(tenant, db, names)
+        found.update({f"{TOOL}{name}": level for name, level in levels.items()})
+    if pairs:
+        pinned = await operations.find(tenant, db, {pair[0] for pair in pairs}, {pair[2] for pair in pairs})
+        found.update(levels_of(wanted, {}, index_operations(settle_operations(pinned))))
+    return found

@@ -1,0 +1,135 @@
+"""A primitive as it was sent, judged by itself: its definition, its handler, and what the two must agree in.
+
+Everything here is pure and may take a while, so it belongs into a thread, before any transaction.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from gateway.catalog.primitives.references import Reference, find_references
+from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
+from gateway.definitions.contract.resources import (
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    validate_resource_definition,
+    validate_resource_template_definition,
+)
+from gateway.definitions.contract.tools import validate_tool_definition
+from gateway.definitions.field_reader import Faults
+from gateway.definitions.handlers.output_contracts import Definition, find_faults
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.safety import assess
+from gateway.definitions.handlers.specs import HandlerSpec
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family
+from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
+
+_VALIDATE: Mapping[Family, Callable[[object], Definition]] = {
+    Family.TOOL: validate_tool_definition,
+    Family.RESOURCE: validate_resource_definition,
+    Family.TEMPLATE: validate_resource_template_definition,
+    Family.PROMPT: validate_prompt_definition,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimitiveDraft:
+    """What is wanted of a primitive; definition and handler are JSON values as they were sent."""
+
+    definition: object
+    handler: object
+    safety: Safety | None = None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedPrimitive:
+    """A primitive that is valid by itself; `level` is what its handler can do without what it calls."""
+
+    family: Family
+    name: str
+    definition: bytes
+    handler: bytes
+    level: Safety
+    reasons: tuple[str, ...]
+    references: Sequence[Reference]
+
+    @property
+    def refers(self) -> tuple[str, ...]:
+        """What it stands on, as it is kept with it."""
+        return tuple(sorted({stored for reference in self.references for stored in reference.stored}))
+
+
+def prepare(family: Family, draft: PrimitiveDraft) -> PreparedPrimitive:
+    """The primitive that a draft describes.
+
+    Raises:
+        DefinitionInvalid: definition or handler break their contracts; the faults point into the body.
+    """
+    definition, refusal = _read_definition(family, draft.definition)
+    try:
+        spec = parse_handler(draft.handler, family, arguments=_completed(definition))
+    except DefinitionInvalid as wrong:
+        raise _joined(refusal, wrong) from wrong
+    if definition is None or refusal is not None:
+        raise _joined(refusal)
+    _check_answers(definition, spec)
+    level, reasons = assess(spec)
+    return PreparedPrimitive(
+        family=family,
+        name=_address(definition),
+        definition=orjson.dumps(definition.to_wire()),
+        handler=orjson.dumps(draft.handler),
+        level=level,
+        reasons=reasons,
+        references=find_references(spec),
+    )
+
+
+def _read_definition(family: Family, raw: object) -> tuple[Definition | None, DefinitionInvalid | None]:
+    """The definition, or what is wrong with it, pointing into the body."""
+    try:
+        return _VALIDATE[family](raw), None
+    except DefinitionInvalid as wrong:
+        found = wrong.faults or (Fault(pointer="", reason=wrong.message),)
+        faults = [replace(fault, pointer=f"/definition{fault.pointer}") for fault in found]
+        return None, type(wrong)(f"definition: {wrong.message}", faults=faults)
+
+
+def _completed(definition: Definition | None) -> Sequence[str] | None:
+    """The names that completions may be declared for; None where nobody knows."""
+    match definition:
+        case PromptDefinition():
+            return [argument.name for argument in definition.arguments or ()]
+        case ResourceTemplateDefinition():
+            return definition.template.variables
+        case _:
+            return None
+
+
+def _address(definition: Definition) -> str:
+    """What the primitive is found by in its family."""
+    match definition:
+        case ResourceDefinition():
+            return definition.uri
+        case ResourceTemplateDefinition():
+            return definition.uri_template
+        case _:
+            return definition.name
+
+
+def _check_answers(definition: Definition, spec: HandlerSpec) -> None:
+    """Refuse a handler that could be stored, but whose answer could never be sent."""
+    faults = Faults()
+    for fault in find_faults(definition, spec):
+        faults.add(fault.pointer, fault.reason)
+    faults.raise_as(HandlerInvalid, "handler")
+
+
+def _joined(*refusals: DefinitionInvalid | None) -> DefinitionInvalid:
+    """One refusal with the faults of all, in the words of the first."""
+    said = [refusal for refusal in refusals if refusal is not None]
+    faults = [fault for refusal in said for fault in refusal.faults]
+    return type(said[0])(said[0].message, faults=faults)

@@ -1,0 +1,189 @@
+"""What a tenant's clients can have, put together from what is stored and what code adds."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.catalog.overrides.overlay import is_hidden, is_shown, settle_operations
+from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
+from gateway.catalog.snapshots.python_primitives import split_hidden
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.overrides import Alias
+from gateway.domain.policy import Safety
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Origin, Tool
+from gateway.openapi.query.tools import CALL, DEFINITIONS
+from gateway.store.operations import LoadedOperation
+
+_READS = "it only tells what the documents of the tenant's sources say"
+_CALLS = "what it calls is judged by itself, as if its own tool had been called"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """An imported tool that had another name, and until when it can be called by that."""
+
+    tool: Tool
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """The effective primitives, each family sorted by name, and the operations of every source by all their names."""
+
+    tools: tuple[Tool, ...]
+    resources: tuple[Primitive, ...]
+    templates: tuple[Primitive, ...]
+    prompts: tuple[Primitive, ...]
+    operations: Mapping[str, Mapping[str, Tool]]
+    hidden: Sequence[Primitive]
+    """Primitives of code whose names are the tenant's own."""
+    unlisted: Mapping[str, Tool]
+    """Imported tools by name that an override hides: handlers may call them, clients may not."""
+    renamed: Mapping[str, Renamed]
+    """Imported tools by a name that they had, where nobody else has it now."""
+
+
+def compose(
+    operations: Sequence[LoadedOperation],
+    own: Sequence[Primitive],
+    code: Sequence[Primitive],
+    *,
+    with_queries: bool = False,
+    aliases: Sequence[Alias] = (),
+) -> Composition:
+    """Everything that is enabled; what code adds hides behind a name of the tenant's own, enabled or not.
+
+    `with_queries` adds the query tools.
+    """
+    builtin = query_tools() if with_queries else ()
+    taken = [(primitive.family, primitive.name) for primitive in own]
+    taken += [(Family.TOOL, tool.name) for tool in builtin]
+    taken += [(Family.TOOL, operation.tool.name) for operation in operations]
+    seen, hidden = split_hidden(code, taken)
+    taken += [(primitive.family, primitive.name) for primitive in seen]
+    settled = settle_operations(operations)
+    renamed = _renamed(aliases, settled, {name for family, name in taken if family is Family.TOOL})
+    imported = [operation.tool for operation in settled if is_shown(operation)]
+    unlisted = {one.tool.name: one.tool for one in settled if one.is_listed and is_hidden(one)}
+    by_source = index_operations(settled, renamed)
+    callable_ = {tool.name: tool for tool in imported} | unlisted | {old: one.tool for old, one in renamed.items()}
+    everything = settle_levels([*own, *seen], levels_of(called_by_any([*own, *seen]), callable_, by_source))
+    shown = sorted((one for one in everything if one.enabled), key=_name)
+    tools = [*imported, *builtin, *(tool_of(one) for one in shown if one.family is Family.TOOL)]
+    return Composition(
+        tools=tuple(sorted(tools, key=_tool_name)),
+        resources=_of(Family.RESOURCE, shown),
+        templates=_of(Family.TEMPLATE, shown),
+        prompts=_of(Family.PROMPT, shown),
+        operations=by_source,
+        hidden=hidden,
+        unlisted=unlisted,
+        renamed=renamed,
+    )
+
+
+def query_tools() -> Sequence[Tool]:
+    """The query tools; what `call_endpoint` calls is judged by itself."""
+    return [
+        Tool(
+            name=name,
+            definition=definition,
+            safety=Safety.SAFE,
+            safety_reasons=(_CALLS if name == CALL else _READS,),
+            origin=Origin.BUILTIN,
+        )
+        for name, definition in DEFINITIONS.items()
+    ]
+
+
+def tool_of(primitive: Primitive) -> Tool:
+    """A primitive of the family of tools as an effective tool."""
+    is_stored = primitive.origin is not Origin.CODE
+    return Tool(
+        name=primitive.name,
+        definition=primitive.definition,
+        safety=primitive.safety,
+        safety_reasons=primitive.safety_reasons,
+        origin=primitive.origin,
+        primitive=primitive.id if is_stored else PrimitiveId(""),
+        handler=primitive.handler,
+        counted=primitive.counted,
+        levels=primitive.levels,
+    )
+
+
+def index_operations(
+    operations: Sequence[LoadedOperation], renamed: Mapping[str, Renamed] | None = None
+) -> Mapping[str, Mapping[str, Tool]]:
+    """Operations by their source's name, then by operationId, identity, tool name or old name; the first counts.
+
+    An operationId that a document gave twice finds nothing: it would be chance which one.
+    """
+    found: dict[str, dict[str, Tool]] = {}
+    for old, one in (renamed or {}).items():
+        found.setdefault(one.tool.source_name, {})[old] = one.tool
+    for operation in operations:
+        tools = found.setdefault(operation.tool.source_name, {})
+        tools[operation.tool.name] = operation.tool
+    for operation in operations:
+        found[operation.tool.source_name][operation.tool.identity] = operation.tool
+    seen: set[tuple[str, str]] = set()
+    for operation in operations:
+        if operation.operation_id is None:
+            continue
+        place = (operation.tool.source_name, operation.operation_id)
+        if place in seen:
+            found[place[0]].pop(place[1], None)
+        else:
+            found[place[0]][place[1]] = operation.tool
+        seen.add(place)
+    return found
+
+
+def called_by_any(primitives: Iterable[Primitive]) -> frozenset[str]:
+    """Every reference to a tool or operation that one of them calls."""
+    return frozenset(reference for primitive in primitives for reference in called_by(primitive))
+
+
+def levels_of(
+    references: Iterable[str], imported: Mapping[str, Tool], operations: Mapping[str, Mapping[str, Tool]]
+) -> Levels:
+    """The levels of those that are imported; `imported` are the tools by the names they can be called by."""
+    found: dict[str, Safety] = {}
+    for reference in frozenset(references):
+        tool = imported.get(reference.removeprefix(TOOL)) if reference.startswith(TOOL) else None
+        if tool is not None:
+            found[reference] = tool.safety
+        elif reference.startswith(OPERATION):
+            source, _, key = reference.removeprefix(OPERATION).partition(":")
+            operation = operations.get(source, {}).get(key)
+            if operation is not None:
+                found[reference] = operation.safety
+    return found
+
+
+def _renamed(
+    aliases: Sequence[Alias], operations: Sequence[LoadedOperation], taken: Container[str]
+) -> Mapping[str, Renamed]:
+    """What each old name leads to, unless somebody else has the name now."""
+    if not aliases:
+        return {}
+    tools = {(operation.tool.source, operation.tool.identity): operation.tool for operation in operations}
+    return {
+        alias.name: Renamed(tool=tools[place], until=alias.expires_at)
+        for alias in aliases
+        if alias.name not in taken and (place := (alias.source, alias.identity)) in tools
+    }
+
+
+def _of(family: Family, primitives: Iterable[Primitive]) -> tuple[Primitive, ...]:
+    return tuple(primitive for primitive in primitives if primitive.family is family)
+
+
+def _name(primitive: Primitive) -> str:
+    return primitive.name
+
+
+def _tool_name(tool: Tool) -> str:
+    return tool.name

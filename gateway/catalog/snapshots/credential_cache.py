@@ -1,0 +1,117 @@
+"""Where calls read credentials, those of sources and named ones: opened once, kept until the catalog moves.
+
+While the database is away, what was read within the last minute goes on, as snapshots do.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Generic, TypeVar
+
+from gateway.domain.fair_cache import FairCache
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.requests import Credential, NamedCredential
+from gateway.errors import DatabaseUnavailable
+from gateway.store import credentials, secrets
+from gateway.store.database.circuit_breaker import PROMPT_S
+from gateway.store.encryption import Sealer
+from gateway.store.engine import Db, Store
+
+_FRESH_S = 15.0
+_KEPT_S = 60.0
+
+_Name = TypeVar("_Name", bound=str)
+_Value = TypeVar("_Value")
+
+
+class StoredSecrets:
+    """The opened credentials in use; they stay in this object and reach only the wire."""
+
+    def __init__(self, store: Store, sealer: Sealer, *, capacity: int = 4096) -> None:
+        self._of_sources = _Kept(store, partial(_open_source, sealer), capacity=capacity)
+        self._named = _Kept(store, partial(_open_named, sealer), capacity=capacity)
+
+    async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
+        """The source's credentials by security scheme.
+
+        Raises:
+            SecretUnreadable: no configured key opens one of them.
+            DatabaseUnavailable: they cannot be read now.
+        """
+        return await self._of_sources.get(tenant, source)
+
+    async def named(self, tenant: TenantId, name: str) -> NamedCredential | None:
+        """The tenant's credential of this name; None when there is none.
+
+        Raises:
+            SecretUnreadable: no configured key opens it.
+            DatabaseUnavailable: it cannot be read now.
+        """
+        return await self._named.get(tenant, name)
+
+    def forget(self, tenant: TenantId) -> None:
+        """Drop what is kept of a tenant."""
+        self._of_sources.forget(tenant)
+        self._named.forget(tenant)
+
+    def forget_all(self) -> None:
+        """Drop everything that is kept: a change may have been missed."""
+        self._of_sources.forget_all()
+        self._named.forget_all()
+
+
+async def _open_source(sealer: Sealer, tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, Credential]:
+    return await secrets.load(tenant, db, sealer, source)
+
+
+async def _open_named(sealer: Sealer, tenant: TenantId, db: Db, name: str) -> NamedCredential | None:
+    return await credentials.open_named(tenant, db, sealer, name)
+
+
+class _Kept(Generic[_Name, _Value]):
+    """What was read of tenants under a name: good for a while, and for longer while it cannot be read anew."""
+
+    def __init__(
+        self, store: Store, read: Callable[[TenantId, Db, _Name], Awaitable[_Value]], *, capacity: int
+    ) -> None:
+        self._store = store
+        self._read = read
+        self._kept = FairCache[_Name, tuple[float, _Value]](capacity)
+        self._changes = 0
+
+    async def get(self, tenant: TenantId, name: _Name) -> _Value:
+        """What stands under the name; None stands for itself."""
+        found = self._kept.get(tenant, name)
+        if found is not None and _age(found) < _FRESH_S:
+            return found[1]
+        changes, asked_at = self._changes, time.monotonic()
+        try:
+            async with self._store.transaction(tenant, within_s=_hurry(found)) as db:
+                read = await self._read(tenant, db, name)
+        except DatabaseUnavailable:
+            kept = self._kept.get(tenant, name)  # it may have been forgotten meanwhile
+            if kept is None or _age(kept) > _KEPT_S:
+                raise
+            return kept[1]
+        if changes == self._changes:  # nothing was forgotten while it was being read
+            self._kept.put(tenant, name, (asked_at, read))
+        return read
+
+    def forget(self, tenant: TenantId) -> None:
+        """Drop what is kept of a tenant."""
+        self._changes += 1
+        self._kept.drop_tenant(tenant)
+
+    def forget_all(self) -> None:
+        """Drop everything."""
+        self._changes += 1
+        self._kept.clear()
+
+
+def _age(read: tuple[float, object]) -> float:
+    return time.monotonic() - read[0]
+
+
+def _hurry(kept: tuple[float, object] | None) -> float | None:
+    """How long to wait for PostgreSQL; for whoever has nothing to go on with, as long as it takes."""
+    return PROMPT_S if kept is not None and _age(kept) <= _KEPT_S else None

@@ -1,0 +1,66 @@
+"""Primitives of code that hide behind names of tenants: found for all tenants at once, recorded in their trails."""
+
+from collections.abc import Sequence
+
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.domain.primitives import OwnedName
+from gateway.domain.principals import Operator
+from gateway.errors import NotFound
+from gateway.store.audit import entries
+from gateway.store.engine import Db, Store
+from gateway.store.name_owners import find_owners
+
+ACTION = "code.hide"
+_BY = Author(caller=Operator(name="gateway"), correlation_id="")
+
+
+class _Recorded(Exception):
+    """Another replica has recorded it; nothing is to be committed."""
+
+
+async def find_hidden(store: Store, added: Sequence[CodePrimitive]) -> Sequence[OwnedName]:
+    """The names of tenants that these primitives of code hide behind, by slug.
+
+    Raises:
+        DatabaseUnavailable: PostgreSQL does not answer.
+    """
+    if not added:
+        return ()
+    groups = [one.tenants for one in added]
+    slugs = None if None in groups else frozenset[str]().union(*(group for group in groups if group is not None))
+    async with store.unscoped() as db:
+        found = await find_owners(db, [(one.family, one.name) for one in added], slugs)
+    return [one for one in dict.fromkeys(found) if any(_is_meant(primitive, one) for primitive in added)]
+
+
+async def record_hidden(catalog: Catalog, hidden: OwnedName) -> bool:
+    """Record in the tenant's trail that its name hides code; False if the last change records it already.
+
+    Every replica finds the same at every start, so an entry is written only after another change of that name.
+
+    Raises:
+        Unavailable: it could not be recorded.
+    """
+    tenant = hidden.tenant
+    async with catalog.store.reading(tenant) as db:
+        if await _is_recorded(hidden, db):
+            return False
+    entry = Change(action=ACTION, target=hidden.name, detail={"family": hidden.family.value, "behind": hidden.owner})
+    try:
+        async with change(tenant, catalog, entry, by=_BY) as db:
+            if await _is_recorded(hidden, db):  # under the tenant's row, which replicas take in turn
+                raise _Recorded
+    except (_Recorded, NotFound):
+        return False
+    return True
+
+
+def _is_meant(primitive: CodePrimitive, one: OwnedName) -> bool:
+    is_same = (primitive.family, primitive.name) == (one.family, one.name)
+    return is_same and (primitive.tenants is None or one.slug in primitive.tenants)
+
+
+async def _is_recorded(hidden: OwnedName, db: Db) -> bool:
+    last = await entries.last_change(hidden.tenant, db, hidden.name)
+    return last is not None and (last.action, last.detail.get("family")) == (ACTION, hidden.family.value)

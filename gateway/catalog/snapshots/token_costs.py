@@ -1,0 +1,61 @@
+"""What profiles show now, and what listing their tools costs a client."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from gateway.catalog.primitives.constraints import code_of
+from gateway.catalog.snapshots.composition import Composition, compose
+from gateway.catalog.transaction import Catalog
+from gateway.domain.identifiers import TenantId
+from gateway.domain.listed import served_bytes
+from gateway.domain.profiles import Profile
+from gateway.domain.selection import compile_selection
+from gateway.domain.sources import estimate_tokens
+from gateway.store import operations, primitives, sources
+
+_EMPTY_LIST = len(b'{"tools":[]}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """How many primitives of each family a profile shows, and how many bytes its list of tools has."""
+
+    tools: int
+    resources: int
+    templates: int
+    prompts: int
+    tools_list_bytes: int
+
+    @property
+    def estimated_tokens(self) -> int:
+        """About how many tokens that is to a model; a rule of thumb, no tokenizer."""
+        return estimate_tokens(self.tools_list_bytes)
+
+
+async def price_profiles(tenant: TenantId, catalog: Catalog, profiles: Sequence[Profile]) -> Sequence[Price]:
+    """The price of each of these profiles, by the catalog as it is now."""
+    async with catalog.store.reading(tenant) as db:
+        code = await code_of(tenant, catalog, db)
+        imported = await operations.load(tenant, db)
+        own = await primitives.load(tenant, db)
+        queried = await sources.queried(tenant, db)
+
+    def price_all() -> Sequence[Price]:
+        composed = compose(imported, own, code, with_queries=bool(queried))
+        return [_price(profile, composed) for profile in profiles]
+
+    return await anyio.to_thread.run_sync(price_all)
+
+
+def _price(profile: Profile, composed: Composition) -> Price:
+    shows = compile_selection(profile)
+    sizes = [served_bytes(tool.definition) for tool in composed.tools if shows(tool)]
+    return Price(
+        tools=len(sizes),
+        resources=sum(map(shows, composed.resources)),
+        templates=sum(map(shows, composed.templates)),
+        prompts=sum(map(shows, composed.prompts)),
+        tools_list_bytes=_EMPTY_LIST + sum(sizes) + max(len(sizes) - 1, 0),
+    )

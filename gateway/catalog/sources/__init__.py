@@ -1,0 +1,1 @@
+"""Imported sources: documents are fetched, compiled in child processes, compared and stored."""

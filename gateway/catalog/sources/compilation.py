@@ -1,0 +1,97 @@
+"""How a document is obtained and compiled; both happen before anything of an import is stored."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+import anyio.to_thread
+
+from gateway.catalog.sources.document_workers import Archive
+from gateway.catalog.transaction import Catalog
+from gateway.domain.identifiers import TenantId
+from gateway.domain.sources import Compilation
+from gateway.errors import DocumentTooLarge
+from gateway.openapi.options import ImportOptions
+from gateway.upstream.fetch import fetch_document
+
+_PIECES_DEPTH = 3
+"""Down to each path and each schema of a document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the document of an import comes from: one of the three, or none of them for the stored one."""
+
+    document: Mapping[str, object] | str | bytes | None = None
+    url: str | None = None
+    archive: Archive | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the document is the one that is stored already."""
+        return self.document is None and self.url is None and self.archive is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A document as it will be stored, and the URL it was fetched from; of an archive, the archive until compiled."""
+
+    document: bytes = b""
+    url: str | None = None
+    archive: Archive | None = None
+
+
+async def read_content(tenant: TenantId, catalog: Catalog, origin: Origin) -> Content:
+    """The document or archive that was sent, or the document that stands at the URL.
+
+    Raises:
+        DocumentTooLarge: it is beyond the limit.
+        FetchFailed, EgressDenied, UpstreamError: the URL gave no document.
+    """
+    if origin.archive is not None:
+        return Content(archive=origin.archive)
+    if origin.url is not None:
+        fetched = await fetch_document(catalog.upstream, origin.url, limit=catalog.document_limit, tenant=tenant)
+        return Content(document=fetched, url=origin.url)
+    raw = await anyio.to_thread.run_sync(_encode, origin.document)
+    if len(raw) > catalog.document_limit:
+        raise DocumentTooLarge(f"the document has {len(raw)} bytes; {catalog.document_limit} are allowed")
+    return Content(document=raw)
+
+
+async def compile_source(
+    tenant: TenantId, catalog: Catalog, content: Content, options: ImportOptions
+) -> tuple[Content, Compilation]:
+    """What an import takes from the document, and the document itself: of an archive, the one its files make.
+
+    Raises:
+        InvalidDocument: it cannot be read; a fault says where.
+        DocumentTooLarge: it is beyond the limits of documents, or of what reading one may take.
+        LimitExceeded: too many documents wait to be read.
+    """
+    archive = content.archive
+    document = content.document if archive is None else archive
+    compiled = await catalog.workers.compile(document, options, tenant=tenant)
+    if compiled.bundle is not None:
+        content = replace(content, document=compiled.bundle, archive=None)
+    return content, compiled.compilation
+
+
+def _encode(document: Mapping[str, object] | str | bytes | None) -> bytes:
+    if isinstance(document, bytes):
+        return document
+    text = document if isinstance(document, str) else _write(document, _PIECES_DEPTH)
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate makes bytes that the compiler refuses by place
+
+
+def _write(value: object, depth: int) -> str:
+    """JSON in pieces: the encoder holds the interpreter while it runs, and others must get their turn in between."""
+    if depth and isinstance(value, dict):
+        members = cast("dict[str, object]", value).items()
+        return "{" + ",".join(f"{_dump(name)}:{_write(member, depth - 1)}" for name, member in members) + "}"
+    return _dump(value)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,195 @@
+"""What is wanted of an import, and what of it can be decided before the transaction: rows, checks, clean text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gateway.catalog.sources.compilation import Content, Origin
+from gateway.catalog.sources.document_workers import Archive
+from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
+from gateway.domain.requests import Credential
+from gateway.domain.sources import (
+    Compilation,
+    Exposure,
+    ImportReport,
+    OperationRule,
+    Source,
+    Status,
+    StoredOperation,
+)
+from gateway.errors import Fault, InvalidBody
+
+_MAX_TITLE = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDraft:
+    """What is wanted of an import; without document, URL and archive the stored document is compiled again."""
+
+    name: str
+    document: Mapping[str, object] | str | bytes | None = None
+    url: str | None = None
+    archive: Archive | None = None
+    base_url: str | None = None
+    prefix: str | None = None
+    expose: Exposure = Exposure.TOOLS
+    include: tuple[OperationRule, ...] = ()
+    exclude: tuple[OperationRule, ...] = ()
+    output_schemas: bool = False
+    credentials: Mapping[str, Credential] | None = None
+    """None keeps what is stored."""
+    dry_run: bool = False
+    allow_removals: bool = False
+    """Remove tools that are there, where an update leads to that."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where its document comes from."""
+        return Origin(document=self.document, url=self.url, archive=self.archive)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedImport:
+    """An import that is ready to be stored: everything but what only the transaction can know."""
+
+    draft: SourceDraft
+    content: Content
+    compilation: Compilation
+    source: SourceId
+    operations: Sequence[StoredOperation]
+
+
+def encode_operations(source: SourceId, compilation: Compilation) -> Sequence[StoredOperation]:
+    """The operations of an import as they are stored."""
+    return [
+        StoredOperation(
+            id=new_operation_id(),
+            source=source,
+            identity=_clean(compiled.identity),
+            operation_id=None if compiled.operation_id is None else _clean(compiled.operation_id),
+            tool=compiled.tool,
+            definition=compiled.definition,
+            plan=msgspec.json.encode(compiled.plan),
+            safety=compiled.safety,
+            tags=tuple(_clean(tag) for tag in compiled.tags),
+        )
+        for compiled in compilation.operations
+    ]
+
+
+def compose_source(tenant: TenantId, ready: PreparedImport) -> Source:
+    """The source that a first import makes."""
+    now = datetime.now(UTC)
+    draft = ready.draft
+    return Source(
+        tenant=tenant,
+        id=ready.source,
+        name=draft.name,
+        title=_title(ready),
+        base_url=draft.base_url,
+        prefix=draft.prefix,
+        expose=draft.expose,
+        url=ready.content.url,
+        schemes=tuple(sorted(draft.credentials or {})),
+        active_version=1,
+        version=1,
+        created_at=now,
+        updated_at=now,
+        include=draft.include,
+        exclude=draft.exclude,
+        output_schemas=draft.output_schemas,
+    )
+
+
+def succeed_source(current: Source, ready: PreparedImport) -> Source:
+    """The source after another import."""
+    draft = ready.draft
+    return replace(
+        current,
+        title=_title(ready),
+        base_url=draft.base_url,
+        prefix=draft.prefix,
+        expose=draft.expose,
+        url=ready.content.url,
+        schemes=current.schemes if draft.credentials is None else tuple(sorted(draft.credentials)),
+        active_version=current.active_version + 1,
+        updated_at=datetime.now(UTC),
+        include=draft.include,
+        exclude=draft.exclude,
+        output_schemas=draft.output_schemas,
+    )
+
+
+def draft_of(source: Source) -> SourceDraft:
+    """What is wanted of a source as it is, to be revised."""
+    return SourceDraft(
+        name=source.name,
+        base_url=source.base_url,
+        prefix=source.prefix,
+        expose=source.expose,
+        include=source.include,
+        exclude=source.exclude,
+        output_schemas=source.output_schemas,
+    )
+
+
+def check_credentials(credentials: Mapping[str, Credential], compilation: Compilation) -> None:
+    """Nothing, when every credential is for a scheme of the document.
+
+    Raises:
+        InvalidBody: one is not.
+    """
+    declared = ", ".join(compilation.scheme_names[:50]) or "none"
+    faults = [
+        Fault(pointer=f"/credentials/{_escape(name)}", reason=f"the document declares no such scheme, but: {declared}")
+        for name in credentials
+        if name not in compilation.scheme_names
+    ]
+    if faults:
+        raise InvalidBody(f"credentials: {faults[0].reason}", faults=faults)
+
+
+def detail_of(ready: PreparedImport) -> dict[str, object]:
+    """What the audit entry says of an import; never a secret, nor a URL that may hold one."""
+    report = ready.compilation.report
+    url = ready.content.url
+    return {
+        "operations": {status.value: report.count(status) for status in Status},
+        "fetched_from": urlsplit(url).netloc if url else None,
+        "credentials": None if ready.draft.credentials is None else sorted(ready.draft.credentials),
+    }
+
+
+def _title(ready: PreparedImport) -> str:
+    title = "".join(character if character.isprintable() else " " for character in ready.compilation.title)
+    return _clean(title.strip())[:_MAX_TITLE] or ready.draft.name
+
+
+def clean_report(report: ImportReport) -> ImportReport:
+    """The report with text that can be stored and shown."""
+    return replace(
+        report,
+        operations=tuple(
+            replace(
+                found,
+                method=_clean(found.method),
+                path=_clean(found.path),
+                operation_id=None if found.operation_id is None else _clean(found.operation_id),
+                reasons=tuple(_clean(reason) for reason in found.reasons),
+            )
+            for found in report.operations
+        ),
+        warnings=tuple(_clean(warning) for warning in report.warnings),
+    )
+
+
+def _clean(text: str) -> str:
+    """Text of a document as it can be stored and shown: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,87 @@
+"""What an import of a document makes of the overrides that its source has: names, reports, and old names kept alive."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import anyio.to_thread
+
+from gateway.catalog.overrides.validation import find_faults_of_pinned
+from gateway.catalog.sources.drafts import PreparedImport
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.overrides import Override, OverrideReport
+from gateway.domain.sources import Source
+from gateway.domain.tools import Tool
+from gateway.store import operations, overrides, tool_aliases
+from gateway.store.engine import Db
+
+_MOST_WARNINGS = 50
+
+
+async def known_names(tenant: TenantId, db: Db, source: SourceId, *, keeps_prefix: bool) -> Mapping[str, str]:
+    """The names that operations keep, by identity, and under other keys those that no fresh name may be.
+
+    A name that an override wants is the override's, also while its operation is gone.
+    """
+    kept: Mapping[str, str] = await operations.known_names(tenant, db, source) if keeps_prefix else {}
+    found = await overrides.of_source(tenant, db, source)
+    wanted = {f" {one.id}": one.wishes.name for one in found.values() if one.wishes.name is not None}
+    return {**kept, **wanted}
+
+
+async def wanted_names(tenant: TenantId, db: Db, *, but: str) -> Mapping[str, str]:
+    """The owner of each name that an override of another source than this one wants."""
+    found = await overrides.names(tenant, db)
+    return {name: f"source:{source}" for name, source in found.items() if source != but}
+
+
+async def reapply(tenant: TenantId, db: Db, ready: PreparedImport) -> PreparedImport:
+    """The import with the names that overrides want, and a report of which overrides apply."""
+    found = await overrides.of_source(tenant, db, ready.source)
+    return await anyio.to_thread.run_sync(partial(_reapply, ready, found)) if found else ready
+
+
+async def leave_aliases(
+    tenant: TenantId, db: Db, source: Source, *, before: Sequence[Tool], after: PreparedImport
+) -> None:
+    """Let tools that an import renames be called by the names they had."""
+    now = {operation.identity: operation.tool for operation in after.operations}
+    old = {tool.identity: tool.name for tool in before if now.get(tool.identity, tool.name) != tool.name}
+    await tool_aliases.leave(tenant, db, source.id, old)
+
+
+def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedImport:
+    names = {identity: one.wishes.name for identity, one in found.items() if one.wishes.name is not None}
+    renamed = [replace(one, tool=names.get(one.identity, one.tool)) for one in ready.operations]
+    called = {before.tool: after.tool for before, after in zip(ready.compilation.operations, renamed, strict=True)}
+    compiled = tuple(replace(one, tool=called[one.tool]) for one in ready.compilation.operations)
+    report = ready.compilation.report
+    definitions = {one.identity: (one.tool, one.definition) for one in renamed}
+    judged = [_judge(one, definitions.get(identity)) for identity, one in found.items()]
+    report = replace(
+        report,
+        operations=tuple(replace(one, tool=called.get(one.tool or "", one.tool)) for one in report.operations),
+        warnings=(*report.warnings, *_warnings(judged)),
+        dearest=tuple(replace(one, tool=called.get(one.tool, one.tool)) for one in report.dearest),
+        overrides=tuple(judged),
+    )
+    return replace(
+        ready, operations=renamed, compilation=replace(ready.compilation, operations=compiled, report=report)
+    )
+
+
+def _judge(override: Override, defined: tuple[str, bytes] | None) -> OverrideReport:
+    identity = override.identity
+    if defined is None:
+        reason = "the document has no such operation any more, or it is not taken"
+        return OverrideReport(identity=identity, applies=False, reasons=(reason,))
+    tool, definition = defined
+    faults = find_faults_of_pinned(definition, override.wishes.pinned or {})
+    reasons = tuple(f"{fault.pointer}: {fault.reason}" for fault in faults)
+    return OverrideReport(identity=identity, applies=True, tool=tool, reasons=reasons)
+
+
+def _warnings(judged: Sequence[OverrideReport]) -> Sequence[str]:
+    said = [f"override for {one.identity}: {reason}" for one in judged for reason in one.reasons]
+    more = len(said) - _MOST_WARNINGS
+    return said if more <= 0 else [*said[:_MOST_WARNINGS], f"and {more} more about overrides"]

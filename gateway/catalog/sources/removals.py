@@ -1,0 +1,47 @@
+"""Tools that an update of a source would remove: their recent calls, and the refusal to remove them unasked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.refusals import RemovalsRefused
+from gateway.domain.sources import ImportChanges, OperationChange
+from gateway.errors import Fault
+from gateway.store.audit import entries
+from gateway.store.engine import Db
+
+_RECENT = timedelta(days=7)
+_MOST_NAMED = 20
+
+
+async def with_recent_calls(tenant: TenantId, db: Db, changes: ImportChanges) -> ImportChanges:
+    """The changes with how often each removed tool was called in the last seven days."""
+    if not changes.removed:
+        return changes
+    names = [removed.tool for removed in changes.removed]
+    calls = await entries.count_calls(tenant, db, names, since=datetime.now(UTC) - _RECENT)
+    counted = tuple(replace(removed, recent_calls=calls.get(removed.tool, 0)) for removed in changes.removed)
+    return replace(changes, removed=counted)
+
+
+def refuse_removals(removed: Sequence[OperationChange]) -> None:
+    """Refuse an update that would remove tools; the most called of them are named first.
+
+    Raises:
+        RemovalsRefused: there are some.
+    """
+    if not removed:
+        return
+    called = sum(bool(one.recent_calls) for one in removed)
+    tools = "1 tool" if len(removed) == 1 else f"{len(removed)} tools"
+    dearest = sorted(removed, key=lambda one: -(one.recent_calls or 0))[:_MOST_NAMED]
+    raise RemovalsRefused(
+        f"the update would remove {tools}, {called} of them called in the last {_RECENT.days} days; nothing was stored",
+        faults=[Fault(pointer="/allow_removals", reason=_describe(one)) for one in dearest],
+    )
+
+
+def _describe(removed: OperationChange) -> str:
+    calls = "1 call" if removed.recent_calls == 1 else f"{removed.recent_calls} calls"
+    return f"{removed.tool} ({removed.identity}) would be removed; {calls} in the last {_RECENT.days} days"

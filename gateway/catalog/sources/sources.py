@@ -1,0 +1,76 @@
+"""Sources of a tenant as they are stored: read, listed, their reports, and their removal."""
+
+from collections.abc import Sequence
+
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.sources.reports import decode_report
+from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.domain.identifiers import TenantId
+from gateway.domain.order import KEYED, Order
+from gateway.domain.sources import ImportReport, Source
+from gateway.errors import NotFound
+from gateway.store import operations, secrets, sources
+from gateway.store.engine import Db
+
+
+async def get_source(tenant: TenantId, catalog: Catalog, name: str) -> Source:
+    """The source of this name or id.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await find_source(tenant, db, name)
+
+
+async def page_sources(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Source]:
+    """The tenant's sources that follow a place in an order, by default that of names."""
+    async with catalog.store.transaction(tenant) as db:
+        return await sources.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def read_report(tenant: TenantId, catalog: Catalog, name: str) -> tuple[Source, ImportReport]:
+    """What became of every operation of the active document.
+
+    Raises:
+        NotFound: the tenant has no such source.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        source = await find_source(tenant, db, name)
+        report = await sources.report(tenant, db, source.id, source.active_version)
+    if report is None:
+        raise NotFound("no such report")
+    return source, decode_report(report)
+
+
+async def remove_source(
+    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+) -> None:
+    """Remove the source with its tools, documents and credentials.
+
+    Raises:
+        NotFound: the tenant has no such source.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="source.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        source = await find_source(tenant, db, name)
+        check_version(source, expected)
+        entry.target, entry.detail = source.name, {"id": source.id}
+        await operations.remove_all(tenant, db, source.id)
+        await secrets.remove_all(tenant, db, source.id)
+        await sources.remove(tenant, db, source.id)
+
+
+async def find_source(tenant: TenantId, db: Db, name: str) -> Source:
+    """The source of this name or id, inside a transaction.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    found = await sources.get(tenant, db, name)
+    if found is None:
+        raise NotFound("no such source")
+    return found

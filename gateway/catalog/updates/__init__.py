@@ -1,0 +1,1 @@
+"""Resource updates: reported by tenants, by signed webhooks and by watched URLs."""

@@ -1,0 +1,100 @@
+"""That what stands at a URI is not what it was: said by the tenant, told to whoever follows the resource."""
+
+from collections.abc import Iterable, Sequence, Set
+
+import anyio
+import anyio.to_thread
+
+from gateway.catalog.primitives.constraints import code_of
+from gateway.catalog.transaction import Catalog
+from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.events import ResourceUpdated
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Family
+from gateway.errors import NotFound, RedisUnavailable, ResourceValidationError
+from gateway.store import primitives
+from gateway.store.engine import Db
+
+_TELL_S = 5.0
+
+
+async def report_update(tenant: TenantId, catalog: Catalog, uri: str) -> None:
+    """Tell all replicas that the resource at this URI has changed.
+
+    Raises:
+        NotFound: the tenant has neither a resource of this URI nor a template that makes it.
+        RedisUnavailable: not everybody knows; there is no later truth that would tell them.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        known = await is_known(tenant, catalog, db, uri)
+    if not known:
+        raise NotFound("no such resource")
+    await tell_updates(tenant, catalog, (uri,))
+
+
+async def find_unknown(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> Sequence[int]:
+    """The places of those URIs for which the tenant has neither a resource nor a template."""
+    async with catalog.store.transaction(tenant) as db:
+        wanted = await _lacking(tenant, catalog, db, uris)
+        templates = await _templates(tenant, catalog, db) if wanted else ()
+    unmade = await _unmade(templates, wanted)
+    return [place for place, uri in enumerate(uris) if uri in unmade]
+
+
+async def tell_updates(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> None:
+    """Tell all replicas of these resources, for a caller who will come again when that fails.
+
+    Raises:
+        RedisUnavailable: not everybody knows.
+    """
+    try:
+        with anyio.fail_after(_TELL_S):
+            for uri in dict.fromkeys(uris):
+                await catalog.publish(ResourceUpdated(tenant=tenant, uri=uri))
+    except TimeoutError:
+        raise RedisUnavailable("Redis does not answer", retry_after_s=1.0) from None
+
+
+async def is_known(tenant: TenantId, catalog: Catalog, db: Db, uri: str) -> bool:
+    """Whether a resource or template stands for the URI, enabled or not: who follows it decides what is told."""
+    wanted = await _lacking(tenant, catalog, db, [uri])
+    return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
+
+
+async def _lacking(tenant: TenantId, catalog: Catalog, db: Db, uris: Sequence[str]) -> Set[str]:
+    """Those of the URIs that no resource has."""
+    code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
+    lacking: set[str] = set()
+    for uri in set(uris) - code:
+        found = await primitives.get(tenant, db, Family.RESOURCE, uri)
+        if found is None or found.name != uri:
+            lacking.add(uri)
+    return lacking
+
+
+async def _templates(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[str]:
+    code = [one.name for one in await code_of(tenant, catalog, db) if one.family is Family.TEMPLATE]
+    return [*await primitives.names(tenant, db, Family.TEMPLATE), *code]
+
+
+async def _unmade(templates: Sequence[str], uris: Set[str]) -> Set[str]:
+    """Those of the URIs that no template makes; where templates are many that takes a while, so beside the loop."""
+    return uris - await anyio.to_thread.run_sync(made_by, templates, uris) if uris else uris
+
+
+def made_by(templates: Iterable[str], uris: Iterable[str]) -> Set[str]:
+    """Those of the URIs that one of the templates makes; what is no template makes none."""
+    wanted = frozenset(uris)
+    left = set(wanted)
+    for text in templates:
+        begun = [uri for uri in left if uri.startswith(text.partition("{")[0])]
+        if begun and (template := _read(text)) is not None:
+            left -= {uri for uri in begun if template.match(uri) is not None}
+    return wanted - left
+
+
+def _read(template: str) -> UriTemplate | None:
+    try:
+        return UriTemplate.parse(template)
+    except ResourceValidationError:
+        return None

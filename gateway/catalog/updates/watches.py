@@ -1,0 +1,235 @@
+"""Watches: which URL the gateway looks at for which resource, as tenants declare them.
+
+Looking itself is `gateway.jobs`'s; here is what it reads and writes. A look that somebody has begun is his until its
+time is over, so each one is made by one replica, and by another one when that one dies.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import uniform
+
+from gateway.catalog.credentials import find_credential
+from gateway.catalog.etags import Expected, check_version
+from gateway.catalog.origins import find_origin
+from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.updates.resource_updates import is_known
+from gateway.domain.identifiers import TenantId, new_watch_id
+from gateway.domain.order import KEYED, Order
+from gateway.domain.watches import Sighting, Watch
+from gateway.errors import (
+    Fault,
+    InvalidBody,
+    LimitExceeded,
+    NameConflict,
+    NameTaken,
+    NotFound,
+    ReferenceMissing,
+)
+from gateway.store import jobs, policies, watches
+from gateway.store.engine import Db
+from gateway.store.jobs import DueWork
+
+MOST = 100
+"""Watches of one tenant."""
+KIND = "watch"
+_FIRST_LOOK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchDraft:
+    """What is wanted of a watch."""
+
+    uri: str
+    url: str
+    interval_s: int
+    credential: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look to be made: whose, at what, and until when nobody else makes it.
+
+    `origins` are the only ones that the tenant's policy allows (None: any); `is_known` says whether the resource is
+    still there.
+    """
+
+    tenant: TenantId
+    watch: Watch
+    until: datetime
+    origins: tuple[str, ...] | None
+    is_known: bool
+
+
+async def create_watch(tenant: TenantId, catalog: Catalog, draft: WatchDraft, *, by: Author) -> Watch:
+    """A new watch; the first look, which only remembers what is there, is soon.
+
+    Raises:
+        NameTaken: the resource has one.
+        ReferenceMissing: there is no such resource or credential, or the policy does not allow the URL.
+        LimitExceeded: the tenant has as many as it may.
+    """
+    now = datetime.now(UTC)
+    made = Watch(
+        id=new_watch_id(),
+        uri=draft.uri,
+        url=draft.url,
+        interval_s=draft.interval_s,
+        credential=draft.credential,
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    entry = Change(action="watch.create", target=draft.uri, detail=_detail(made))
+    async with change(tenant, catalog, entry, by=by) as db:
+        if await watches.get(tenant, db, draft.uri) is not None:
+            conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
+            raise NameTaken("the resource is watched already", conflicts=[conflict])
+        if await watches.count(tenant, db) >= MOST:
+            raise LimitExceeded(f"the tenant may have {MOST} watches")
+        await _check(tenant, catalog, db, draft)
+        await watches.insert(tenant, db, made)
+        await jobs.put(tenant, db, _soon(tenant, made))
+    return made
+
+
+async def update_watch(
+    tenant: TenantId,
+    catalog: Catalog,
+    name: str,
+    revise: Callable[[WatchDraft], WatchDraft],
+    *,
+    by: Author,
+    expected: Expected = None,
+) -> Watch:
+    """The watch as revised; what was seen at another URL counts no more.
+
+    Raises:
+        NotFound: the tenant has none.
+        ReferenceMissing: there is no such credential, or the policy does not allow the URL.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="watch.update", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find(tenant, db, name)
+        check_version(current, expected)
+        before = WatchDraft(
+            uri=current.uri, url=current.url, interval_s=current.interval_s, credential=current.credential
+        )
+        draft = revise(before)
+        await _check(tenant, catalog, db, draft)
+        seen = current.seen if draft.url == current.url else Sighting()
+        revised = replace(
+            current,
+            url=draft.url,
+            interval_s=draft.interval_s,
+            credential=draft.credential,
+            updated_at=datetime.now(UTC),
+            seen=replace(seen, failures=0, fault=None),
+        )
+        entry.target, entry.detail = current.uri, _detail(revised)
+        await watches.save(tenant, db, revised)
+        await jobs.put(tenant, db, _soon(tenant, revised))
+    return replace(revised, version=current.version + 1)
+
+
+async def get_watch(tenant: TenantId, catalog: Catalog, name: str) -> Watch:
+    """The watch of this id or resource.
+
+    Raises:
+        NotFound: the tenant has none.
+    """
+    async with catalog.store.transaction(tenant) as db:
+        return await _find(tenant, db, name)
+
+
+async def page_watches(
+    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Watch]:
+    """The tenant's watches that follow a place in an order, by default that of URIs."""
+    async with catalog.store.transaction(tenant) as db:
+        return await watches.page(tenant, db, after=after, limit=limit, order=order)
+
+
+async def remove_watch(tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None) -> None:
+    """Look no more.
+
+    Raises:
+        NotFound: the tenant has none.
+        PreconditionFailed: it is another version than expected.
+    """
+    entry = Change(action="watch.delete", target=name)
+    async with change(tenant, catalog, entry, by=by) as db:
+        current = await _find(tenant, db, name)
+        check_version(current, expected)
+        entry.target, entry.detail = current.uri, {"id": current.id}
+        await watches.remove(tenant, db, current.id)
+        await jobs.remove(tenant, db, current.id)
+
+
+async def begin_look(catalog: Catalog, due: DueWork, *, until: datetime) -> Look | None:
+    """Take a look that is due; None when another replica has it, or there is nothing to look at any more."""
+    tenant = due.tenant
+    async with catalog.store.transaction(tenant) as db:
+        if not await jobs.move(tenant, db, due.id, seen=due.due_at, to=until):
+            return None
+        watch = await watches.get(tenant, db, due.id)
+        if watch is None:
+            await jobs.remove(tenant, db, due.id)
+            return None
+        return Look(
+            tenant=tenant,
+            watch=watch,
+            until=until,
+            origins=(await policies.get(tenant, db)).http_origins,
+            is_known=await is_known(tenant, catalog, db, watch.uri),
+        )
+
+
+async def end_look(catalog: Catalog, look: Look, seen: Sighting, *, again_at: datetime) -> bool:
+    """Keep what was seen, and when to look again; False when the watch is another one by now or not ours any more."""
+    tenant, watch = look.tenant, look.watch
+    async with catalog.store.transaction(tenant) as db:
+        if not await jobs.move(tenant, db, watch.id, seen=look.until, to=again_at):
+            return False
+        return await watches.note(tenant, db, watch.id, seen, version=watch.version)
+
+
+async def _check(tenant: TenantId, catalog: Catalog, db: Db, draft: WatchDraft) -> None:
+    """Refuse what could never be looked at."""
+    origin = find_origin(draft.url)
+    if origin is None:
+        said = "must be an absolute http or https URL"
+        raise InvalidBody(f"/url: {said}", faults=[Fault(pointer="/url", reason=said)])
+    allowed = (await policies.get(tenant, db)).http_origins
+    if allowed is not None and origin not in allowed:
+        raise _missing("/url", "the tenant's policy does not allow requests to this origin")
+    if not await is_known(tenant, catalog, db, draft.uri):
+        raise _missing("/uri", "the tenant has no such resource")
+    if draft.credential is not None:
+        try:
+            credential = await find_credential(tenant, db, draft.credential)
+        except NotFound:
+            raise _missing("/credential", "the tenant has no such credential") from None
+        if credential.name != draft.credential or origin not in credential.origins:
+            raise _missing("/credential", "the credential was not stored for this origin")
+
+
+def _missing(pointer: str, reason: str) -> ReferenceMissing:
+    return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
+
+
+def _soon(tenant: TenantId, watch: Watch) -> DueWork:
+    due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_LOOK_S))  # noqa: S311  # only spreads the load
+    return DueWork(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
+
+
+def _detail(watch: Watch) -> dict[str, object]:
+    return {"id": watch.id, "url": watch.url, "interval_s": watch.interval_s, "credential": watch.credential}
+
+
+async def _find(tenant: TenantId, db: Db, name: str) -> Watch:
+    found = await watches.get(tenant, db, name)
+    if found is None:
+        raise NotFound("no such watch")
+    return found

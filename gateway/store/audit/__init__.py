@@ -1,0 +1,1 @@
+"""The audit trail: hash chains, signed heads, verification."""

@@ -1,0 +1,151 @@
+"""The anchor of a tenant's trail: one sealed row that names the newest signature of the trail.
+
+The anchor is made with the tenant, and each signature moves it in the same transaction. The entry of the tenant's
+creation, and every later change, names the number that the anchor had. So signatures cannot be deleted without the
+anchor, and the anchor not without the changes. An older anchor put back is found by those changes, by the signers that
+are running, and by the heads kept outside the database.
+"""
+
+import hmac
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import RowMapping, func, select, text
+from sqlalchemy.dialects.postgresql import insert as insert_into
+
+from gateway.domain.audit import AnchorKind
+from gateway.domain.identifiers import TenantId
+from gateway.store.audit.hash_chain import CATALOG, START, now_us
+from gateway.store.engine import Db
+from gateway.store.tables import audit_anchors, audit_entries, audit_heads
+
+ANCHOR_PURPOSE = "audit anchors"
+"""The key that seals anchors is derived for this purpose."""
+
+TRAIL = "trail"
+"""The signer of the one chain of signatures that a tenant has. Releases before anchors had one chain per signer."""
+
+_NUMBER_BYTES, _HEAD_BYTES = 8, 16
+REFERENCE_BYTES = _NUMBER_BYTES + _HEAD_BYTES
+
+
+class TrailHead(NamedTuple):
+    """The newest signature of a trail: its number and its MAC."""
+
+    number: int = 0
+    head: bytes = START
+
+
+class AnchorRow(NamedTuple):
+    """One anchor but for its MAC."""
+
+    tenant: str
+    kind: str
+    at_us: int
+    number: int
+    head: bytes
+
+
+class StoredAnchor(NamedTuple):
+    """One anchor as it stands in the table."""
+
+    row: AnchorRow
+    mac: bytes
+
+    def is_sealed_by(self, keys: Sequence[bytes]) -> bool:
+        """True if one of these keys sealed it."""
+        return any(hmac.compare_digest(seal_anchor(key, self.row), self.mac) for key in keys)
+
+
+class References(NamedTuple):
+    """The numbers of signatures that the entries of changes name, those up to the entry `last`."""
+
+    last: int = 0
+    numbers: frozenset[int] = frozenset()
+
+
+_encoder = msgspec.msgpack.Encoder()
+_LOCK = text("select 1 from audit_anchors where tenant_id = :tenant for update")
+
+
+def seal_anchor(key: bytes, row: AnchorRow) -> bytes:
+    """The MAC of an anchor."""
+    return hmac.digest(key, _encoder.encode(row), "sha256")
+
+
+def refer_to(trail: TrailHead) -> bytes:
+    """Reference to the current anchor, kept in the entry of a change."""
+    number = max(trail.number, 0)  # the row may have been edited
+    return number.to_bytes(_NUMBER_BYTES, "big") + trail.head[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0")
+
+
+def read_reference(reference: bytes) -> TrailHead | None:
+    """The number and the shortened MAC that an entry keeps; None where it was written before there were anchors."""
+    if len(reference) != REFERENCE_BYTES:
+        return None
+    return TrailHead(int.from_bytes(reference[:_NUMBER_BYTES], "big"), reference[_NUMBER_BYTES:])
+
+
+def make(tenant: TenantId, *, key: bytes, kind: AnchorKind) -> StoredAnchor:
+    """The anchor of a trail without signatures."""
+    return _sealed(key, AnchorRow(tenant, kind.value, now_us(), *TrailHead()))
+
+
+async def insert(tenant: TenantId, db: Db, *, key: bytes, kind: AnchorKind) -> None:
+    """Add the anchor of a trail without signatures; one that another replica added first stays."""
+    made = make(tenant, key=key, kind=kind)
+    await db.execute(insert_into(audit_anchors).values(**_columns(made)).on_conflict_do_nothing())
+
+
+async def save(tenant: TenantId, db: Db, trail: TrailHead, *, key: bytes, before: AnchorRow) -> None:
+    """Move the anchor to a newer signature."""
+    moved = _sealed(key, AnchorRow(tenant, before.kind, before.at_us, *trail))
+    statement = insert_into(audit_anchors).values(**_columns(moved))
+    await db.execute(statement.on_conflict_do_update(index_elements=["tenant_id"], set_=_columns(moved)))
+
+
+async def find(tenant: TenantId, db: Db, *, is_locked: bool = False) -> StoredAnchor | None:
+    """The anchor; `is_locked` keeps other signers of the tenant out until the transaction ends."""
+    if is_locked:
+        await db.execute(_LOCK, {"tenant": tenant})
+    row = (await db.execute(select(audit_anchors).where(audit_anchors.c.tenant_id == tenant))).mappings().one_or_none()
+    return None if row is None else _stored(row)
+
+
+async def has_signature(tenant: TenantId, db: Db, trail: TrailHead) -> bool:
+    """True if the chain of signatures contains this one."""
+    columns = audit_heads.c
+    named = (columns.tenant_id == tenant, columns.signer == TRAIL, columns.number == trail.number)
+    mac = (await db.execute(select(columns.mac).where(*named))).scalar_one_or_none()
+    return mac is not None and hmac.compare_digest(mac, trail.head)
+
+
+async def last_number(tenant: TenantId, db: Db) -> int:
+    """The highest number in the chain of signatures; 0 when it is empty."""
+    columns = audit_heads.c
+    found = select(func.max(columns.number)).where(columns.tenant_id == tenant, columns.signer == TRAIL)
+    return (await db.execute(found)).scalar_one() or 0
+
+
+async def references(tenant: TenantId, db: Db) -> References:
+    """Signatures that entries of changes reference, and the last entry that was read for it."""
+    columns = audit_entries.c
+    found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))
+    row = (await db.execute(found.where(columns.tenant_id == tenant, columns.writer == CATALOG))).one()
+    named = [read_reference(digest) for digest in row[1] or ()]
+    return References(row[0] or 0, frozenset(trail.number for trail in named if trail is not None))
+
+
+def _sealed(key: bytes, row: AnchorRow) -> StoredAnchor:
+    return StoredAnchor(row, seal_anchor(key, row))
+
+
+def _columns(anchor: StoredAnchor) -> dict[str, object]:
+    tenant, kind, at_us, number, head = anchor.row
+    return {"tenant_id": tenant, "kind": kind, "at_us": at_us, "number": number, "head": head, "mac": anchor.mac}
+
+
+def _stored(row: RowMapping) -> StoredAnchor:
+    found = AnchorRow(row["tenant_id"], row["kind"], row["at_us"], row["number"], row["head"])
+    return StoredAnchor(found, row["mac"])

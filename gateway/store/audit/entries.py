@@ -1,0 +1,232 @@
+"""The audit trail in the database: entries of catalog changes, and reading it.
+
+Entries of a tenant outlive the tenant: removing one is no way to lose its trail. Entries of calls are written by
+`audit_writer`; `audit_check` tells whether somebody edited the trail.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict, Unpack
+
+import orjson
+import structlog
+from sqlalchemy import BigInteger, ColumnElement, RowMapping, case, cast, extract, func, select, text, tuple_
+from sqlalchemy import insert as insert_into
+
+from gateway.domain.audit import AuditEntry, AuditFilter, AuditKind
+from gateway.domain.identifiers import AuditId, TenantId, mint
+from gateway.store.audit.anchors import TrailHead, refer_to
+from gateway.store.audit.hash_chain import CATALOG, CREATION, START, AuditRow, Link, audit_id, link, now_us, storable
+from gateway.store.engine import Db
+from gateway.store.tables import audit_entries, audit_heads
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SUFFIX = 9
+_MOST_COUNTED = 100_000
+
+# Made once: the end of the chain of changes and the anchor, for the entry of a change.
+_ENDS = text("""
+    select last.seq, last.mac, anchor.number, anchor.head
+    from (values (1)) one
+    left join lateral (
+        select seq, mac from audit_entries where tenant_id = :tenant and writer = :writer order by seq desc limit 1
+    ) last on true
+    left join audit_anchors anchor on anchor.tenant_id = :tenant
+""")
+
+log = structlog.get_logger(__name__)
+
+
+class Change(TypedDict):
+    """What one change of a tenant's catalog was."""
+
+    principal: str
+    action: str
+    target: str
+    correlation_id: str
+    revision: int
+    detail: Mapping[str, object]
+    chain_key: bytes
+
+
+async def append_change(tenant: TenantId, db: Db, **change: Unpack[Change]) -> AuditId:
+    """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision.
+
+    A change whose predecessor is gone is preceded by an entry that records the break, in the predecessor's place.
+    """
+    ends = (await db.execute(_ENDS, {"tenant": tenant, "writer": CATALOG})).one()
+    last, previous = ends.seq, START if ends.mac is None else ends.mac
+    if change["action"] != CREATION and last != change["revision"] - 1:
+        log.error("audit_trail_broken", tenant_id=tenant, expected=change["revision"] - 1, found=last)
+        previous = await _append(tenant, db, _break(tenant, change, last), previous, change["chain_key"])
+    reference = b"" if ends.number is None else refer_to(TrailHead(ends.number, ends.head))
+    row = _row(tenant, change)._replace(digest=reference)
+    await _append(tenant, db, row, previous, change["chain_key"])
+    return AuditId(row.id)
+
+
+async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chain_key: bytes) -> bytes:
+    """Add one row; its MAC."""
+    mac = link(chain_key, previous, row)
+    values: dict[str, object] = dict(zip(_CHAINED, row, strict=True))
+    values["at"] = _EPOCH + row.at_us * _MICROSECOND
+    await db.execute(insert_into(audit_entries).values(**values, mac=mac))
+    return mac
+
+
+def _break(tenant: TenantId, change: Change, last: int | None) -> AuditRow:
+    """The entry in the place of a predecessor that is gone."""
+    expected = change["revision"] - 1
+    detail = {"expected": expected, "found": last}
+    found: Change = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
+    return _row(tenant, found)._replace(kind=AuditKind.BREAK.value, principal="gateway", outcome="broken")
+
+
+async def page(
+    tenant: TenantId,
+    db: Db,
+    *,
+    after: str | None,
+    limit: int,
+    wanted: AuditFilter | None = None,
+) -> Sequence[AuditEntry]:
+    """Entries that pass the filter and are older than the one with the id `after`, newest first."""
+    query = select(audit_entries).where(audit_entries.c.tenant_id == tenant)
+    if after is not None:
+        query = query.where(audit_entries.c.id < after)
+    if wanted is not None:
+        query = query.where(*_conditions(wanted))
+    rows = await db.execute(query.order_by(audit_entries.c.id.desc()).limit(limit))
+    return [_entry(row) for row in rows.mappings()]
+
+
+async def last_change(tenant: TenantId, db: Db, target: str) -> AuditEntry | None:
+    """The newest entry of a change with this target."""
+    columns = audit_entries.c
+    is_it = (columns.tenant_id == tenant, columns.writer == CATALOG, columns.target == storable(target))
+    rows = await db.execute(select(audit_entries).where(*is_it).order_by(columns.seq.desc()).limit(1))
+    row = rows.mappings().one_or_none()
+    return _entry(row) if row else None
+
+
+async def count_calls(tenant: TenantId, db: Db, tools: Collection[str], *, since: datetime) -> Mapping[str, int]:
+    """Calls of each of these tools, among the latest 100,000 entries that are not older; those without one are absent.
+
+    Ids sort by time, so the primary key finds the entries, and their number is bounded whatever the tenant calls.
+    """
+    columns = audit_entries.c
+    oldest = audit_id((since - _EPOCH) // _MICROSECOND, "")
+    latest = (
+        select(columns.target, columns.kind)
+        .where(columns.tenant_id == tenant, columns.id >= oldest)
+        .order_by(columns.id.desc())
+        .limit(_MOST_COUNTED)
+        .subquery()
+    )
+    is_call = (latest.c.kind == AuditKind.CALL.value, latest.c.target.in_(tools))
+    rows = await db.execute(select(latest.c.target, func.count()).where(*is_call).group_by(latest.c.target))
+    return {str(tool): int(count) for tool, count in rows}
+
+
+def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    columns = audit_entries.c
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.kind is not None:
+        conditions.append(columns.kind == wanted.kind.value)
+    if wanted.principal is not None:
+        conditions.append(columns.principal == wanted.principal)
+    if wanted.tool is not None:
+        conditions += [columns.target == wanted.tool, columns.writer != CATALOG]
+    if wanted.since is not None:
+        conditions.append(columns.at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(columns.at < wanted.until)
+    return conditions
+
+
+async def links(tenant: TenantId, db: Db, *, after: Link | None, limit: int) -> Sequence[Link]:
+    """Entries as they were chained, writer by writer, each writer's in order; those that follow `after`."""
+    columns = audit_entries.c
+    in_order = columns.writer, columns.seq, columns.id
+    query = select(*_AS_CHAINED, columns.mac, _IS_CONTRADICTED).where(columns.tenant_id == tenant)
+    if after is not None:
+        query = query.where(tuple_(*in_order) > (after.row.writer, after.row.seq, after.row.id))
+    rows = await db.execute(query.order_by(*in_order).limit(limit))
+    found = [tuple(row) for row in rows]
+    return [Link(row=AuditRow._make(row[:-2]), mac=row[-2], is_contradicted=row[-1]) for row in found]
+
+
+_CHAINED = tuple(column.name for column in audit_entries.c if column.name != "mac")
+
+
+_MOMENT = audit_entries.c.at
+_MICROSECONDS = case((func.isfinite(_MOMENT), cast(extract("epoch", _MOMENT) * 1_000_000, BigInteger)))
+"""The moment as it was chained, also where somebody has put one that no clock shows."""
+_AS_CHAINED = [_MICROSECONDS if column is _MOMENT else column for column in audit_entries.c if column.name != "mac"]
+
+_IS_CONTRADICTED = (
+    select(audit_heads.c.number)
+    .where(
+        audit_heads.c.tenant_id == audit_entries.c.tenant_id,
+        audit_heads.c.writer == audit_entries.c.writer,
+        audit_heads.c.seq == audit_entries.c.seq,
+        audit_heads.c.head != audit_entries.c.mac,
+    )
+    .exists()
+)
+
+
+def _row(tenant: TenantId, change: Change) -> AuditRow:
+    at_us = now_us()
+    return AuditRow(
+        tenant=tenant,
+        id=audit_id(at_us, mint("")[1 : 1 + _SUFFIX]),
+        writer=CATALOG,
+        seq=change["revision"],
+        at_us=at_us,
+        kind=AuditKind.CHANGE.value,
+        principal=storable(change["principal"]),
+        subject="",
+        action=storable(change["action"]),
+        target=storable(change["target"]),
+        outcome="ok",
+        correlation_id=storable(change["correlation_id"]),
+        digest=b"",
+        status=None,
+        duration_us=0,
+        result_bytes=0,
+        detail=orjson.dumps(dict(change["detail"]), default=str).decode(),
+    )
+
+
+def _entry(row: RowMapping) -> AuditEntry:
+    kind = AuditKind(row["kind"])
+    return AuditEntry(
+        id=AuditId(row["id"]),
+        at=row["at"],
+        kind=kind,
+        principal=row["principal"],
+        action=row["action"],
+        target=row["target"],
+        outcome=row["outcome"],
+        correlation_id=row["correlation_id"],
+        detail=_change_detail(row) if kind in {AuditKind.CHANGE, AuditKind.BREAK} else _call_detail(row),
+    )
+
+
+def _change_detail(row: RowMapping) -> dict[str, object]:
+    detail: dict[str, object] = orjson.loads(row["detail"])
+    return {**detail, "revision": row["seq"]}
+
+
+def _call_detail(row: RowMapping) -> dict[str, object]:
+    detail: dict[str, object] = orjson.loads(row["detail"])
+    return {
+        **detail,
+        "subject": row["subject"],
+        "digest": row["digest"].hex(),
+        "status": row["status"],
+        "duration_us": row["duration_us"],
+        "result_bytes": row["result_bytes"],
+    }

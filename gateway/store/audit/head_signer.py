@@ -1,0 +1,176 @@
+"""Signs where the chains of the trail stand: once a minute, for tenants of which something was written, and at the end.
+
+It takes no part in a call. A replica that ends without a word leaves at most a minute unsigned, until the next replica
+that writes for the tenant signs it. All replicas add to one chain of signatures per tenant, whose end is the tenant's
+anchor (`audit_anchors`). A signer remembers the last signature that it made or found. Where the database no longer has
+that signature, it goes on from its memory, so that the gap stays in the chain for `audit verify` to find.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from gateway.domain.audit import AnchorKind
+from gateway.domain.identifiers import TenantId
+from gateway.errors import GatewayError
+from gateway.store.audit import anchors, signed_heads
+from gateway.store.audit.anchors import TRAIL, StoredAnchor, TrailHead
+from gateway.store.audit.hash_chain import CATALOG, START
+from gateway.store.audit.outside_heads import OutsideHeads
+from gateway.store.audit.signed_heads import End, HeadRow, Signature, seal
+from gateway.store.audit.unsigned_tenants import Ends, Moved
+from gateway.store.engine import Db, Store
+
+log = structlog.get_logger(__name__)
+
+PAUSE_S = 60.0
+_CLOSE_S = 3.0
+_AT_ONCE = 1000
+_MOST_TENANTS = 10_000
+_MARK = End(CATALOG, 0, START)
+"""Placeholder end of a signature that only records a missing predecessor."""
+
+
+class AuditSigner:
+    """The signer of one replica; open it with `async with`, once, while the store is open.
+
+    `key` signs; the first of `anchor_keys` seals anchors, and what an older one sealed is accepted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        moved: Moved,
+        *,
+        key: bytes,
+        anchor_keys: Sequence[bytes],
+        outside: OutsideHeads | None = None,
+        pause_s: float = PAUSE_S,
+    ) -> None:
+        self._store = store
+        self._moved = moved
+        self._key = key
+        self._anchor_keys = tuple(anchor_keys)
+        self._outside = OutsideHeads((), keys=(key,)) if outside is None else outside
+        self._pause_s = pause_s
+        self._tasks: TaskGroup | None = None
+        self._known: dict[TenantId, TrailHead] = {}
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._run)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What was written last is signed, too, if that takes no more than a few seconds."""
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self._try_to_sign()
+
+    async def sign(self) -> None:
+        """Sign where the chains of the tenants stand of which something was written, and deliver that outside.
+
+        Raises:
+            DatabaseUnavailable: PostgreSQL does not answer; what was not signed is left for the next time.
+        """
+        taken = self._moved.take(_AT_ONCE)
+        try:
+            while taken:
+                tenant = next(iter(taken))
+                await self._sign(tenant, taken[tenant])
+                del taken[tenant]
+        except BaseException:
+            for tenant, ends in taken.items():
+                for writer, end in ends.items():
+                    self._moved.note(tenant, writer, end)
+            raise
+        finally:
+            await self._outside.deliver()
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(self._pause_s)
+            await self._try_to_sign()
+
+    async def _try_to_sign(self) -> None:
+        try:
+            await self.sign()
+        except GatewayError as error:
+            log.warning("audit_not_signed", reason=error.message)
+        except Exception:
+            log.exception("audit_not_signed")
+
+    async def _sign(self, tenant: TenantId, ends: Ends) -> None:
+        """Everything where this signer sees the tenant for the first time, later what was written here and changes."""
+        if len(self._known) >= _MOST_TENANTS:
+            self._known.clear()
+        is_first = tenant not in self._known
+        known = await self._outside.recall(tenant) if is_first else self._known[tenant]
+        async with self._store.upkeep(tenant) as db:
+            anchor = await self._lock_anchor(tenant, db, known)
+            before, is_behind = await self._go_on_from(tenant, db, anchor, known)
+            found = await self._find_ends(tenant, db, ends, is_first=is_first)
+            made = self._signatures(tenant, found or ([_MARK] if is_behind else []), before)
+            if made:
+                await signed_heads.append(tenant, db, made)
+                last = TrailHead(made[-1].row.number, made[-1].mac)
+                await anchors.save(tenant, db, last, key=self._anchor_keys[0], before=anchor.row)
+        last = TrailHead(made[-1].row.number, made[-1].mac) if made else before
+        self._known[tenant] = last
+        if made or (is_first and known is None):
+            self._outside.note(tenant, last)
+
+    async def _lock_anchor(self, tenant: TenantId, db: Db, known: TrailHead | None) -> StoredAnchor:
+        """The tenant's anchor, held until the transaction ends; made where there is none that we sealed."""
+        anchor = await anchors.find(tenant, db, is_locked=True)
+        if anchor is None:
+            kind = AnchorKind.ADOPTED if known is None else AnchorKind.BROKEN
+            await anchors.insert(tenant, db, key=self._anchor_keys[0], kind=kind)
+            anchor = await anchors.find(tenant, db, is_locked=True)
+        if anchor is None or not anchor.is_sealed_by(self._anchor_keys):
+            log.error("audit_anchor_refused", tenant_id=tenant)
+            return anchors.make(tenant, key=self._anchor_keys[0], kind=AnchorKind.BROKEN)
+        return anchor
+
+    async def _go_on_from(
+        self, tenant: TenantId, db: Db, anchor: StoredAnchor, known: TrailHead | None
+    ) -> tuple[TrailHead, bool]:
+        """The signature that the next one follows, and whether the database lacks the one that we know."""
+        found = TrailHead(anchor.row.number, anchor.row.head)
+        last = max(found.number, await anchors.last_number(tenant, db))  # a number is never given twice
+        if known is None or known == found or known.number == 0:
+            return TrailHead(last, found.head), False
+        if known.number < found.number and await anchors.has_signature(tenant, db, known):
+            return TrailHead(last, found.head), False
+        log.error("audit_trail_behind", tenant_id=tenant, known=known.number, found=found.number)
+        return TrailHead(max(known.number, last), known.head), True
+
+    async def _find_ends(self, tenant: TenantId, db: Db, ends: Ends, *, is_first: bool) -> Sequence[End]:
+        """Ends that are not signed yet; those that this replica has in memory are not looked up."""
+        if is_first:
+            found = await signed_heads.unsigned(tenant, db, signer=TRAIL)
+        else:
+            unknown = {writer for writer, end in ends.items() if end is None}
+            found = await signed_heads.unsigned_of(tenant, db, {*unknown, CATALOG})
+        known = [end for end in ends.values() if end is not None]
+        return [*(end for end in found if end.writer not in {one.writer for one in known}), *known]
+
+    def _signatures(self, tenant: TenantId, found: Sequence[End], before: TrailHead) -> Sequence[Signature]:
+        number, previous = before
+        made: list[Signature] = []
+        for end in found:
+            number += 1
+            row = HeadRow(tenant, TRAIL, number, *end)
+            previous = seal(self._key, previous, row)
+            made.append(Signature(row, previous))
+        return made

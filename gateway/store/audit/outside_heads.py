@@ -1,0 +1,200 @@
+"""Heads of trails kept outside the database: how they are sealed, delivered to their stores, and read back.
+
+A head names the newest signature of a tenant's trail. Signatures form one chain per tenant, so one head stands for
+everything signed before it. Delivery runs beside the signer, never beside a call: each store gets the newest head of
+each tenant, with a deadline, and what fails is sent again at the next round.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+import anyio
+import msgspec
+import structlog
+
+from gateway.domain.audit import HeadsCompared, HeadsState
+from gateway.domain.identifiers import TenantId
+from gateway.errors import GatewayError
+from gateway.store.audit.anchors import TrailHead
+from gateway.store.audit.hash_chain import now_us
+
+log = structlog.get_logger(__name__)
+
+HEADS_PURPOSE = "audit heads outside"
+"""The key that seals heads is derived for this purpose."""
+
+_DEADLINE_S = 5.0
+_RECALL_S = 1.0
+_AT_ONCE = 500
+_MOST_WAITING = 10_000
+_AWAY = (GatewayError, OSError, TimeoutError)
+
+
+class HeadStore(Protocol):
+    """A place outside the database that keeps sealed heads."""
+
+    @property
+    def name(self) -> str:
+        """Its name in results and logs."""
+        ...
+
+    @property
+    def is_memory(self) -> bool:
+        """True if a starting signer may continue from the head that is kept here."""
+        ...
+
+    async def put(self, heads: Mapping[TenantId, bytes]) -> None:
+        """Keep these; raises GatewayError or OSError."""
+        ...
+
+    async def get(self, tenant: TenantId) -> Sequence[bytes]:
+        """The kept heads of the tenant; raises GatewayError or OSError."""
+        ...
+
+
+class Found(NamedTuple):
+    """The heads of one tenant in one store."""
+
+    store: str
+    heads: Sequence[TrailHead] = ()
+    refused: int = 0
+    is_reached: bool = True
+
+
+class _SealedHead(msgspec.Struct, frozen=True):
+    """A head as stores keep it, in JSON."""
+
+    tenant: str
+    number: int
+    head: str
+    at: str
+    mac: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_SealedHead).decode
+_packed = msgspec.msgpack.Encoder().encode
+
+
+def seal_head(key: bytes, tenant: TenantId, trail: TrailHead, *, at_us: int) -> bytes:
+    """A head under the MAC of a replica, as one line of JSON."""
+    at = datetime.fromtimestamp(at_us / 1_000_000, UTC).isoformat(timespec="seconds")
+    head = trail.head.hex()
+    mac = _mac(key, tenant, trail.number, head, at)
+    return _encode(_SealedHead(tenant=tenant, number=trail.number, head=head, at=at, mac=mac))
+
+
+def open_head(keys: Sequence[bytes], tenant: TenantId, sealed: bytes) -> TrailHead | None:
+    """The head again; None unless one of these keys sealed it for this tenant."""
+    try:
+        found = _decode(sealed)
+        if not found.mac.isascii():
+            return None
+        macs = (_mac(key, tenant, found.number, found.head, found.at) for key in keys)
+        if not any(hmac.compare_digest(mac, found.mac) for mac in macs):
+            return None
+        return TrailHead(found.number, bytes.fromhex(found.head))
+    except (msgspec.MsgspecError, ValueError, OverflowError):
+        return None
+
+
+class OutsideHeads:
+    """The stores of one gateway, and what waits to be delivered to each."""
+
+    def __init__(self, stores: Sequence[HeadStore], *, keys: Sequence[bytes]) -> None:
+        self._stores = tuple(stores)
+        self._keys = tuple(keys)
+        self._waiting: dict[str, dict[TenantId, bytes]] = {store.name: {} for store in stores}
+        self.failures: dict[str, int] = {store.name: 0 for store in stores}
+        """Deliveries that failed, by store."""
+
+    def note(self, tenant: TenantId, trail: TrailHead) -> None:
+        """Deliver this head at the next round, in place of an older one that still waits."""
+        sealed = seal_head(self._keys[0], tenant, trail, at_us=now_us())
+        for waiting in self._waiting.values():
+            waiting[tenant] = sealed
+            if len(waiting) > _MOST_WAITING:
+                del waiting[next(iter(waiting))]
+
+    async def deliver(self) -> None:
+        """Send what waits to every store; a failure is logged and counted, never raised."""
+        async with anyio.create_task_group() as tasks:
+            for store in self._stores:
+                tasks.start_soon(self._deliver_to, store)
+
+    async def recall(self, tenant: TenantId) -> TrailHead | None:
+        """Newest head of earlier signers, from the stores that answer in time."""
+        newest: TrailHead | None = None
+        for store in self._stores:
+            if store.is_memory:
+                found = await self._read(store, tenant, within_s=_RECALL_S)
+                for trail in found.heads:
+                    newest = trail if newest is None or trail.number > newest.number else newest
+        return newest
+
+    async def read(self, tenant: TenantId) -> Sequence[Found]:
+        """The heads of the tenant in every store."""
+        found: dict[str, Found] = {}
+
+        async def read_one(store: HeadStore) -> None:
+            found[store.name] = await self._read(store, tenant, within_s=_DEADLINE_S)
+
+        async with anyio.create_task_group() as tasks:
+            for store in self._stores:
+                tasks.start_soon(read_one, store)
+        return [found[store.name] for store in self._stores]
+
+    async def _deliver_to(self, store: HeadStore) -> None:
+        waiting = self._waiting[store.name]
+        while waiting:
+            batch = dict(list(waiting.items())[:_AT_ONCE])
+            try:
+                with anyio.fail_after(_DEADLINE_S):
+                    await store.put(batch)
+            except _AWAY as error:
+                self.failures[store.name] += 1
+                log.warning("audit_heads_not_delivered", store=store.name, heads=len(waiting), reason=_reason(error))
+                return
+            for tenant, sealed in batch.items():
+                if waiting.get(tenant) is sealed:  # a newer one may have come meanwhile
+                    del waiting[tenant]
+
+    async def _read(self, store: HeadStore, tenant: TenantId, *, within_s: float) -> Found:
+        try:
+            with anyio.fail_after(within_s):
+                kept = await store.get(tenant)
+        except _AWAY as error:
+            log.warning("audit_heads_not_read", store=store.name, reason=_reason(error))
+            return Found(store.name, is_reached=False)
+        opened = [open_head(self._keys, tenant, sealed) for sealed in kept]
+        heads = [trail for trail in opened if trail is not None]
+        if len(heads) < len(kept):
+            log.error("audit_heads_refused", store=store.name, tenant_id=tenant, heads=len(kept) - len(heads))
+        return Found(store.name, heads, refused=len(kept) - len(heads))
+
+
+def compare_heads(found: Found, signed: Mapping[int, bytes], last: int) -> HeadsCompared:
+    """One store against the signatures that the database has, up to the number `last`."""
+    if not found.is_reached:
+        return HeadsCompared(store=found.store, state=HeadsState.UNREACHABLE)
+    if not found.heads:
+        state = HeadsState.REFUSED if found.refused else HeadsState.EMPTY
+        return HeadsCompared(store=found.store, state=state, refused=found.refused)
+    state, number = HeadsState.MATCHED, 0
+    for trail in sorted(found.heads):
+        number = trail.number
+        if number > 0 and signed.get(number) != trail.head:
+            state = HeadsState.MISSING if number > last else HeadsState.CHANGED
+            break
+    count = len(found.heads)
+    return HeadsCompared(store=found.store, state=state, number=number, compared=count, refused=found.refused)
+
+
+def _mac(key: bytes, tenant: str, number: int, head: str, at: str) -> str:
+    return hmac.digest(key, _packed((tenant, number, head, at)), "sha256").hex()
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, GatewayError) else type(error).__name__

@@ -1,0 +1,211 @@
+"""Outcomes that wait for the database somewhere else: how they are written there, and how they come back in order.
+
+Each keeps the id and the time it had, so that one which was stored after all, or is brought back twice, is one row.
+"""
+
+from collections.abc import AsyncGenerator, Sequence, Set
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+import asyncpg
+import msgspec
+import structlog
+from anyio.abc import TaskGroup
+from msgspec.structs import replace
+
+from gateway.domain.audit import CallRecord
+from gateway.domain.identifiers import TenantId
+from gateway.errors import GatewayError
+from gateway.store.audit.chain_writer import APPEND, Chains
+from gateway.store.audit.hash_chain import CATALOG, storable
+from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.database.connection import Connection, connect_app
+from gateway.store.database.errors import AWAY
+
+log = structlog.get_logger(__name__)
+
+_PAUSE_S = 1.0
+_GROUP = 256
+_ROUND_S = 20.0
+_START = "0-0"
+_INSTALLATION = "select installation_id()"
+_STORED = "select id from audit_entries where id = any($1::text[])"
+_IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and writer = $2)"
+_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+class Overflow(Protocol):
+    """Where entries wait; what `keep` has returned for is durable."""
+
+    waiting: int | None
+    """How many wait, of all replicas; None while nobody knows."""
+
+    def belong_to(self, installation: str) -> None:
+        """Say whose entries these are; before that none is kept and none is shown."""
+        ...
+
+    async def keep(self, entries: Sequence[bytes]) -> None:
+        """Have these wait, in this order, or raise Unavailable."""
+        ...
+
+    async def peek(self, limit: int) -> Sequence[tuple[str, bytes]]:
+        """The oldest, each with its place; none while somebody else takes them out."""
+        ...
+
+    async def forget(self, places: Sequence[str]) -> None:
+        """These need not wait any more."""
+        ...
+
+    async def peek_shared(self, after: str, limit: int) -> tuple[str, Sequence[tuple[str, bytes]]]:
+        """What older replicas have left where those of other installations may lie, and how far this has looked."""
+        ...
+
+    async def forget_shared(self, places: Sequence[str]) -> None:
+        """These of them need not wait any more."""
+        ...
+
+
+class Entry(msgspec.Struct, array_like=True, frozen=True):
+    """One record with the id and the time that its row has or will have."""
+
+    id: str
+    at_us: int
+    record: CallRecord
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Entry).decode
+
+
+def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
+    """The record as it waits, with the id and the time of its row."""
+    tidy = replace(
+        record,
+        principal=storable(record.principal),
+        subject=storable(record.subject),
+        tool=storable(record.tool),
+        outcome=storable(record.outcome),
+        correlation_id=storable(record.correlation_id),
+    )
+    return _encode(Entry(row_id, at_us, tidy))
+
+
+class AuditDrain:
+    """Brings back what waits as soon as the database takes it; open it once per replica."""
+
+    def __init__(
+        self, url: str, overflow: Overflow, *, chain_key: bytes, moved: Moved | None = None, pause_s: float = _PAUSE_S
+    ) -> None:
+        self._url = url
+        self._moved = Moved() if moved is None else moved
+        self._overflow = overflow
+        self._chain_key = chain_key
+        self._pause_s = pause_s
+        self._tasks: TaskGroup | None = None
+        self._is_named = False
+        self._looked_until = _START
+        self.brought_back = 0
+
+    async def __aenter__(self) -> Self:
+        with suppress(*_AWAY):  # asked again before anything is brought back
+            await self._name()
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._tasks.start_soon(self._run)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.cancel_scope.cancel()
+            await tasks.__aexit__(None, None, None)
+
+    async def _run(self) -> None:
+        while True:
+            await anyio.sleep(self._pause_s)
+            try:
+                await self._name()
+                if waiting := await self._overflow.peek(_GROUP):
+                    await self._bring_back(waiting)
+                await self._bring_back_shared()
+            except _AWAY as error:
+                log.debug("audit_not_brought_back", error=type(error).__name__)
+            except Exception:
+                log.exception("audit_not_brought_back")
+
+    async def _name(self) -> None:
+        """Tell the overflow of which installation this database is."""
+        if self._is_named:
+            return
+        async with self._connected() as connection:
+            self._overflow.belong_to(str(await connection.fetchval(_INSTALLATION)))
+        self._is_named = True
+
+    async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
+        """Everything that waits, in groups on one connection and in chains of its own."""
+        async with self._connected() as connection:
+            chains = Chains(self._chain_key)
+            while waiting:
+                with anyio.fail_after(_ROUND_S):
+                    await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
+                    await self._overflow.forget([place for place, _ in waiting])
+                self._note(len(waiting))
+                waiting = await self._overflow.peek(_GROUP)
+
+    async def _bring_back_shared(self) -> None:
+        """What replicas of the release before have left: of it only what belongs to tenants of this database.
+
+        What does not stays for whom it belongs to, and is not looked at twice.
+        """
+        until, waiting = await self._overflow.peek_shared(self._looked_until, _GROUP)
+        while until != self._looked_until:
+            async with self._connected() as connection:
+                with anyio.fail_after(_ROUND_S):
+                    entries = {place: _decode(entry) for place, entry in waiting}
+                    known = await _known(connection, {entry.record.tenant for entry in entries.values()})
+                    ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}
+                    await self._store(connection, Chains(self._chain_key), list(ours.values()))
+                    await self._overflow.forget_shared(list(ours))
+            self._looked_until = until
+            self._note(len(ours))
+            until, waiting = await self._overflow.peek_shared(until, _GROUP)
+
+    def _note(self, entries: int) -> None:
+        if entries:
+            self.brought_back += entries
+            log.info("audit_brought_back", entries=entries)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[Connection]:
+        connection = await connect_app(self._url)
+        try:
+            yield connection
+        finally:
+            connection.terminate()
+
+    async def _store(self, connection: Connection, chains: Chains, entries: Sequence[Entry]) -> None:
+        stored: set[object] = set()
+        for tenant in {entry.record.tenant for entry in entries}:
+            await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
+            ids = [entry.id for entry in entries if entry.record.tenant == tenant]
+            stored |= {row["id"] for row in await connection.fetch(_STORED, ids)}
+        missing = {entry.id: entry for entry in entries if entry.id not in stored}
+        if missing:
+            rows = [(one.record, one.id, one.at_us) for one in missing.values()]
+            await connection.fetchval(APPEND, chains.rows_of(rows))
+            for record, _, _ in rows:
+                self._moved.note(record.tenant, chains.writer, chains.end_of(record.tenant))
+
+
+async def _known(connection: Connection, tenants: Set[TenantId]) -> Set[TenantId]:
+    """Those that this database has or had: making a tenant is in the trail, which outlives it."""
+    known: set[TenantId] = set()
+    for tenant in tenants:
+        await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
+        if await connection.fetchval(_IS_KNOWN, tenant, CATALOG):
+            known.add(tenant)
+    return known

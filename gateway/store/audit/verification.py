@@ -1,0 +1,211 @@
+"""Verification of a tenant's trail: each entry follows from the one before, and no chain begins late or ends early.
+
+A writer of the database without the keys is found out: an entry that was changed or put in does not fit its MAC, one
+that was taken out leaves a gap in the numbers. The chain of changes begins with the creation of the tenant and reaches
+to its revision. The signatures name the ends of all chains, the anchor and the entries of changes name the signatures,
+and the stores outside the database keep heads of the signatures.
+"""
+
+import hmac
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from gateway.domain.audit import (
+    SIGNERS,
+    Anchor,
+    AnchorKind,
+    AnchorState,
+    AuditKind,
+    Chain,
+    ChainFault,
+    ChainFaultKind,
+)
+from gateway.domain.identifiers import AuditId
+from gateway.store.audit.anchors import TRAIL, References, StoredAnchor, read_reference
+from gateway.store.audit.hash_chain import CATALOG, CREATION, START, Link, link
+from gateway.store.audit.signed_heads import Signature, seal
+
+_SIGNATURES: Final = SIGNERS + TRAIL
+_NO_REFERENCES: Final = References()
+
+
+@dataclass(slots=True)
+class _Walked:
+    """One chain as far as it was followed."""
+
+    writer: str
+    entries: int = 0
+    first: int = 0
+    last: int = 0
+    head: bytes = START
+    faults: int = 0
+    fault: ChainFault | None = None
+
+    def report(self, kind: ChainFaultKind, number: int, entry: AuditId | None = None) -> None:
+        """One more fault; the first is remembered."""
+        self.faults += 1
+        self.fault = self.fault or ChainFault(kind=kind, number=number, entry=entry)
+
+    def step(self, number: int, expected: int, mac: bytes, *, fits: bool, entry: AuditId | None = None) -> None:
+        """The next entry, which does or does not follow from the one before."""
+        if number > expected:
+            self.report(ChainFaultKind.MISSING, expected, entry)
+        elif number < expected or not fits:
+            self.report(ChainFaultKind.CHANGED, number, entry)
+        if not self.entries:
+            self.first = number
+        self.entries += 1
+        self.last = number
+        self.head = mac
+
+    def closed(self) -> Chain:
+        """The chain as a result."""
+        return Chain(
+            writer=self.writer,
+            entries=self.entries,
+            first=self.first,
+            last=self.last,
+            head=self.head,
+            faults=self.faults,
+            fault=self.fault,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailKeys:
+    """The keys that may have made the MACs of a trail, for each kind of row; the first makes them now."""
+
+    chain: Sequence[bytes]
+    signing: Sequence[bytes] = ()
+    anchor: Sequence[bytes] = ()
+
+
+class TrailCheck:
+    """Follows the chains of one tenant: first the signatures, then the entries, each part by part, in their order.
+
+    `wanted` are the numbers of signatures that are compared with something else later: their MACs are kept in `signed`.
+    """
+
+    def __init__(
+        self,
+        keys: TrailKeys,
+        *,
+        references: References = _NO_REFERENCES,
+        wanted: Collection[int] = (),
+    ) -> None:
+        self._keys = _Keys(keys.chain)
+        self._signing_keys = _Keys(keys.signing)
+        self._anchor_keys = keys.anchor
+        self._references = references
+        self._wanted = references.numbers.union(wanted)
+        self._walked: dict[str, _Walked] = {}
+        self._ends: dict[str, int] = {}
+        self._is_anchored = False
+        self.signed: dict[int, bytes] = {}
+
+    @property
+    def last_signature(self) -> int:
+        """The number of the newest signature of the trail."""
+        chain = self._walked.get(_SIGNATURES)
+        return 0 if chain is None else chain.last
+
+    def follow_signatures(self, signatures: Iterable[Signature]) -> None:
+        """Verify the next signatures, and keep what they say."""
+        for one in signatures:
+            row = one.row
+            chain = self._chain(SIGNERS + row.signer)
+            fits = self._signing_keys.fit(one.mac, partial(seal, previous=chain.head, row=row))
+            chain.step(row.number, chain.last + 1, one.mac, fits=fits)
+            if fits and row.seq > self._ends.get(row.writer, 0):
+                self._ends[row.writer] = row.seq
+            if row.signer == TRAIL and row.number in self._wanted:
+                self.signed[row.number] = one.mac
+
+    def follow(self, links: Iterable[Link]) -> None:
+        """Verify the next entries."""
+        for one in links:
+            number, entry = one.row.seq, AuditId(one.row.id)
+            chain = self._chain(one.row.writer)
+            if one.row.kind == AuditKind.BREAK:
+                chain.report(ChainFaultKind.BROKEN, number, entry)
+            elif not chain.entries and not self._may_begin(one):
+                chain.report(ChainFaultKind.MISSING, 1, entry)
+            chain.step(number, chain.last + 1, one.mac, fits=self._fits(chain.head, one), entry=entry)
+            if one.is_contradicted:
+                chain.report(ChainFaultKind.CHANGED, number, entry)
+            if one.row.writer == CATALOG:
+                self._follow_reference(one)
+
+    def anchor(self, found: StoredAnchor | None) -> Anchor:
+        """State of the anchor; call it after all entries were followed and before `chains`."""
+        if found is None:
+            return Anchor(state=AnchorState.MISSING if self._is_anchored else AnchorState.PENDING)
+        row = found.row
+        if not found.is_sealed_by(self._anchor_keys):
+            return Anchor(state=AnchorState.CHANGED)
+        if self.last_signature < row.number:
+            self._chain(_SIGNATURES).report(ChainFaultKind.SHORTENED, row.number)
+        elif self.last_signature == row.number > 0 and self._chain(_SIGNATURES).head != row.head:
+            self._chain(_SIGNATURES).report(ChainFaultKind.CHANGED, row.number)
+        at = datetime.fromtimestamp(row.at_us / 1_000_000, UTC)
+        is_replaced = row.kind == AnchorKind.ADOPTED and self._is_anchored
+        state = AnchorState.BROKEN if is_replaced else AnchorState(row.kind)
+        return Anchor(state=state, number=row.number, at=at)
+
+    def chains(self, revision: int | None) -> Sequence[Chain]:
+        """What was found. The chain of changes reaches to `revision`, read before the first entry; None: unknown."""
+        reached = dict(self._ends)
+        if revision is not None:  # a tenant has at least the entry of its creation
+            reached[CATALOG] = max(revision, reached.get(CATALOG, 0), 1)
+        for writer, number in reached.items():
+            chain = self._chain(writer)
+            if chain.last < number:
+                chain.report(ChainFaultKind.SHORTENED, number)
+        return [chain.closed() for _, chain in sorted(self._walked.items())]
+
+    def _follow_reference(self, one: Link) -> None:
+        """The signature that the entry of a change names has to be there."""
+        named = read_reference(one.row.digest)
+        if named is None:
+            return
+        if one.row.action == CREATION:
+            self._is_anchored = True
+        if named.number <= 0 or one.row.seq > self._references.last:
+            return  # written after the signatures were read
+        signed = self.signed.get(named.number)
+        if signed is None or not signed.startswith(named.head):
+            kind = ChainFaultKind.SHORTENED if named.number > self.last_signature else ChainFaultKind.CHANGED
+            self._chain(_SIGNATURES).report(kind, named.number)
+
+    def _chain(self, writer: str) -> _Walked:
+        chain = self._walked.get(writer)
+        if chain is None:
+            chain = self._walked[writer] = _Walked(writer)
+        return chain
+
+    @staticmethod
+    def _may_begin(one: Link) -> bool:
+        """The chain of changes begins with the creation of its tenant."""
+        return one.row.writer != CATALOG or one.row.action == CREATION
+
+    def _fits(self, previous: bytes, one: Link) -> bool:
+        return self._keys.fit(one.mac, partial(link, previous=previous, row=one.row))
+
+
+class _Keys:
+    """The keys that may have made a MAC, the likeliest first."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._keys = list(keys)
+
+    def fit(self, mac: bytes, make: Callable[[bytes], bytes]) -> bool:
+        """Whether one of them has made it."""
+        for place, key in enumerate(self._keys):
+            if hmac.compare_digest(make(key), mac):
+                if place:  # the next entry is most likely under the same key
+                    self._keys.insert(0, self._keys.pop(place))
+                return True
+        return False

@@ -1,0 +1,260 @@
+"""The audit entries of calls, committed in groups.
+
+Entries gather while a commit is under way and share the next one; a lone one starts at once. While calls come side by
+side, a group waits a moment for more: what a commit costs is shared by more of them. One held connection and one
+prepared statement make it one round trip per group. After any failure the connection and the chain are new, so an
+outcome that nobody knows cannot collide with what follows.
+
+While PostgreSQL is away, outcomes are kept in the overflow, where there is one, and their callers have their answers;
+intents are refused, so that what they announce does not happen.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+import anyio
+import asyncpg
+import structlog
+from anyio.abc import TaskGroup
+
+from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.fair_queue import FairQueue
+from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
+from gateway.store.audit.chain_writer import APPEND, Chains, StoredRow
+from gateway.store.audit.hash_chain import AuditRow, now_us
+from gateway.store.audit.spool import Overflow, pack
+from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.database.circuit_breaker import PROMPT_S, Silence, patience
+from gateway.store.database.connection import Connection, Statement, connect_app
+from gateway.store.database.errors import AWAY
+
+log = structlog.get_logger(__name__)
+
+_LARGEST_GROUP = 256
+_LONGEST_QUEUE = 16_384
+_LINGER_S = 0.001
+"""For how long a group waits for company where the one before had some: the shortest time that uvloop knows."""
+_COMMIT_S = 10.0
+"""For what can be kept nowhere else."""
+
+_CLOSE_S = 5.0
+_KEEP_S = 2.0
+_LEFT_ALONE_S = 1.0
+"""How long a database that refused is not asked again while there is an overflow."""
+
+_AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+_ID, _AT = AuditRow._fields.index("id"), AuditRow._fields.index("at_us")
+_Waiting = tuple[CallRecord, "asyncio.Future[None]"]
+
+
+class AuditWriter:
+    """Writes call records; open it once per replica."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        chain_key: bytes,
+        overflow: Overflow | None = None,
+        silence: Silence | None = None,
+        moved: Moved | None = None,
+    ) -> None:
+        self._url = url
+        self._moved = Moved() if moved is None else moved
+        self._chain_key = chain_key
+        self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._is_open = False
+        self._connection: Connection | None = None
+        self._statement: Statement | None = None
+        self._chains = Chains(chain_key)
+        self._tasks: TaskGroup | None = None
+        self._overflow = overflow
+        self._silence = Silence() if silence is None else silence
+        self._names = Chains(chain_key)  # ids of what is not written by a connection
+        self._left_alone_until = 0.0
+        self.written = 0
+        self.kept = 0
+        self.failed = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many entries wait for their group."""
+        return len(self._waiting)
+
+    @property
+    def kept_waiting(self) -> int | None:
+        """How many entries of all replicas wait elsewhere; None while nobody knows."""
+        return None if self._overflow is None else self._overflow.waiting
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        self._tasks.start_soon(self._run)
+        self._is_open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What waits is still written, if that takes no more than a few seconds."""
+        self._is_open = False
+        self._wake.set()
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self._ended.wait()
+            if self._connection is not None:
+                await self._connection.close()
+        self._drop_connection()
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+            await self._tasks.__aexit__(None, None, None)
+
+    async def write(self, record: CallRecord) -> None:
+        """Return when the record is committed. A caller that is cancelled while it waits does not take it back.
+
+        Raises:
+            AuditUnavailable: it could not be committed, or nobody knows whether it was.
+        """
+        if not self._is_open:
+            raise _unavailable()
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            self._waiting.put(record.tenant, (record, written))
+        except LimitExceeded as error:
+            raise AuditUnavailable(error.message, retry_after_s=error.retry_after_s) from None
+        self._wake.set()
+        await written
+
+    async def _run(self) -> None:
+        """Write group after group until the writer is closed and nothing waits."""
+        company = 0
+        try:
+            while self._is_open or self._waiting:
+                if not self._waiting:
+                    self._wake.clear()
+                    await self._wake.wait()
+                    continue
+                if len(self._waiting) < company:
+                    await asyncio.sleep(_LINGER_S)
+                group = self._waiting.take(_LARGEST_GROUP)
+                company = len(group) if len(group) > 1 else 0
+                try:
+                    await self._write_group(group)
+                except Exception:
+                    log.exception("audit_group_failed", entries=len(group))
+                    self._drop_connection()
+                finally:
+                    self.failed += _fail(group)
+        finally:
+            self._is_open = False
+            self.failed += _fail(self._waiting)
+            self._ended.set()
+
+    async def _write_group(self, group: Sequence[_Waiting]) -> None:
+        if self._is_left_alone():
+            await self._keep(group, None)
+            return
+        rows: list[StoredRow] | None = None
+        try:
+            async with patience(self._patience_for(group)):
+                statement = await self._ready()
+                rows = self._chains.rows(record for record, _ in group)
+                await statement.fetchval(rows)
+        except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+            # Nothing of the group is stored. One record is at fault: it must not cost the others their answers.
+            self._drop_connection()
+            if len(group) > 1:
+                for alone in group:
+                    await self._write_group([alone])
+        except _AWAY as error:
+            log.warning("audit_unavailable", entries=len(group), error=type(error).__name__)
+            self._drop_connection()
+            self._leave_alone(error, was_connected=rows is not None)
+            await self._keep(group, rows)
+        else:
+            self._silence.end()
+            self.written += len(group)
+            _succeed(group)
+            for tenant in {record.tenant for record, _ in group}:
+                self._moved.note(tenant, self._chains.writer, self._chains.end_of(tenant))
+
+    def _patience_for(self, group: Sequence[_Waiting]) -> float:
+        """An outcome that can be kept elsewhere waits no longer than a call does for anything of PostgreSQL."""
+        is_kept = self._overflow is not None and any(record.kind is AuditKind.CALL for record, _ in group)
+        return PROMPT_S if is_kept else _COMMIT_S
+
+    def _is_left_alone(self) -> bool:
+        if self._overflow is None:
+            return False
+        return time.monotonic() < self._left_alone_until or not self._silence.may_ask()
+
+    def _leave_alone(self, error: Exception, *, was_connected: bool) -> None:
+        """A connection that broke may be replaced at once; a database that is away is not asked by every group."""
+        if isinstance(error, TimeoutError):
+            self._silence.note()
+            return
+        self._silence.end()  # that was an answer
+        if self._overflow is not None and not was_connected:
+            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
+
+    async def _keep(self, group: Sequence[_Waiting], rows: list[StoredRow] | None) -> None:
+        """Have outcomes wait elsewhere, under the ids they already had: nobody knows whether they were stored."""
+        outcomes = [(place, one) for place, one in enumerate(group) if one[0].kind is AuditKind.CALL]
+        if self._overflow is None or not outcomes:
+            return
+        try:
+            entries = [self._pack(record, None if rows is None else rows[place]) for place, (record, _) in outcomes]
+            async with patience(_KEEP_S):
+                await self._overflow.keep(entries)
+        except (Unavailable, TimeoutError) as error:
+            log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)
+            return
+        self.kept += len(outcomes)
+        _succeed([one for _, one in outcomes])
+
+    def _pack(self, record: CallRecord, row: StoredRow | None) -> bytes:
+        if row is not None:
+            row_id, at_us = row[_ID], row[_AT]
+            if isinstance(row_id, str) and isinstance(at_us, int):
+                return pack(record, row_id, at_us)
+        at_us = now_us()
+        return pack(record, self._names.next_id(at_us), at_us)
+
+    async def _ready(self) -> Statement:
+        """The prepared statement, on a connection that is believed to live."""
+        if self._statement is None or self._connection is None or self._connection.is_closed():
+            self._drop_connection()
+            self._connection = await connect_app(self._url)
+            self._statement = await self._connection.prepare(APPEND)
+        if self._chains.is_full:
+            self._chains = Chains(self._chain_key)
+        return self._statement
+
+    def _drop_connection(self) -> None:
+        """The next group gets a connection and chains of its own."""
+        if self._connection is not None:
+            self._connection.terminate()
+        self._connection = self._statement = None
+        self._chains = Chains(self._chain_key)
+
+
+def _succeed(group: Iterable[_Waiting]) -> None:
+    for _, written in group:
+        if not written.done():
+            written.set_result(None)
+
+
+def _fail(waiting: Iterable[_Waiting]) -> int:
+    """Tell whoever still waits, and how many those are."""
+    left = [written for _, written in waiting if not written.done()]
+    for written in left:
+        written.set_exception(_unavailable())
+    return len(left)
+
+
+def _unavailable() -> AuditUnavailable:
+    return AuditUnavailable("The audit entry could not be stored.")

@@ -1,0 +1,1 @@
+"""The connection to PostgreSQL: roles, migrations, errors, circuit breaker, diagnostics."""

@@ -1,0 +1,131 @@
+"""One connection to PostgreSQL, as the role that must be behind it.
+
+The only place that reads a database URL; the driver has no type stubs, so what we use of it is written down here.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, cast
+
+import asyncpg
+
+from gateway.errors import DatabaseUnavailable
+from gateway.store.database.errors import translate_connecting
+
+APP_ROLE = "gateway_app"
+
+_SCHEME = re.compile(r"\Apostgres(?:ql)?(?:\+[a-z0-9_]+)?://", re.IGNORECASE)
+_TIMEOUT_S = 5.0
+_COMMAND_S = 15.0
+"""For a server that does not even end a statement when its own time is over."""
+
+_PARTING_S = 0.1
+_SETTINGS = {"application_name": "gateway", "search_path": "public", "jit": "off"}
+_GUARDS = {"statement_timeout": "10000", "idle_in_transaction_session_timeout": "60000"}
+_IS_SAFE = """
+select current_user = $1 and not rolsuper and not rolbypassrls from pg_catalog.pg_roles where rolname = current_user
+"""
+
+
+class Statement(Protocol):
+    """A statement the server has already parsed."""
+
+    async def fetchval(self, *args: object) -> object:
+        """The first column of the first row."""
+        ...
+
+
+class Connection(Protocol):
+    """What we use of the driver's connection."""
+
+    async def execute(self, query: str, *args: object) -> str:
+        """Run a statement."""
+        ...
+
+    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, object]]:
+        """All rows."""
+        ...
+
+    async def fetchval(self, query: str, *args: object) -> object:
+        """The first column of the first row."""
+        ...
+
+    async def prepare(self, query: str) -> Statement:
+        """Have the server parse a statement once."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection politely."""
+        ...
+
+    def terminate(self) -> None:
+        """End the connection at once."""
+        ...
+
+    def is_closed(self) -> bool:
+        """Whether it has ended, by either side."""
+        ...
+
+
+class _Dial(Protocol):
+    async def __call__(
+        self, dsn: str, /, *, timeout: float, server_settings: Mapping[str, str], **more: object
+    ) -> Connection: ...
+
+
+class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
+    """A connection on which nobody waits for long for a server that does not say good-bye."""
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """End it politely, in the time there is, or else at once."""
+        above: Any = super()
+        with suppress(TimeoutError):  # it has been ended without
+            await above.close(timeout=None if timeout is None else min(timeout, _PARTING_S))
+
+
+_dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+
+
+async def connect_app(url: str) -> Connection:
+    """A connection as `gateway_app`, whoever logs in; no other role may ever serve a tenant.
+
+    Raises:
+        DatabaseUnavailable: not reachable, not migrated, or the role is not what it must be.
+        BrokenSetting: the URL cannot be read.
+    """
+    settings = {**_SETTINGS, **_GUARDS, "role": APP_ROLE}
+    connection = await _connect(url, settings, command_timeout=_COMMAND_S, connection_class=_Parting)
+    try:
+        if await connection.fetchval(_IS_SAFE, APP_ROLE) is not True:
+            raise DatabaseUnavailable(
+                f"The connection is not held by the role {APP_ROLE}, or that role is a superuser or bypasses row-level "
+                f"security: run `alter role {APP_ROLE} nosuperuser nobypassrls` and connect without a pooler that "
+                "drops startup parameters."
+            )
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def connect_owner(url: str) -> Connection:
+    """A connection as whoever logs in, to migrate; statements may take as long as they need.
+
+    Raises:
+        DatabaseUnavailable: not reachable, or the login is refused.
+        BrokenSetting: the URL cannot be read.
+    """
+    return await _connect(url, _SETTINGS)
+
+
+async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Connection:
+    dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
+    try:
+        if not is_postgres:
+            raise ValueError(url)
+        connection = await _dial(dsn, timeout=_TIMEOUT_S, server_settings=dict(settings), **more)
+    except (OSError, TimeoutError, ValueError, TypeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        # Without the driver's error behind it: that one may quote the URL and its password.
+        raise translate_connecting(error) from None
+    return connection

@@ -1,0 +1,164 @@
+"""What a database really is: the facts that decide whether tenants are kept apart in it, read from its catalogs.
+
+Read as whoever logs in, not as `gateway_app`: an unsafe role has to be described, and would be refused.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from gateway.errors import DatabaseUnavailable
+from gateway.store.database.connection import APP_ROLE, Connection, connect_owner
+from gateway.store.tables import metadata
+
+_TABLES = sorted(metadata.tables)
+_APPEND_ONLY = ("audit_entries", "audit_heads")
+
+_SERVER = """
+select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
+       session_user::text as login, extract(epoch from clock_timestamp())::float8 as now,
+       (select rolsuper or rolbypassrls from pg_catalog.pg_roles where rolname = session_user) as is_mighty
+"""
+_ROLE = """
+select rolsuper as is_superuser, rolbypassrls as bypasses, rolcreaterole or rolcreatedb or rolreplication as is_maker,
+       array(select m.rolname::text from pg_catalog.pg_auth_members a join pg_catalog.pg_roles m on m.oid = a.roleid
+             where a.member = r.oid order by 1) as member_of,
+       array(select c.relname::text from pg_catalog.pg_class c where c.relowner = r.oid order by 1) as owns
+from pg_catalog.pg_roles r where r.rolname = $1
+"""
+_WALLS = """
+select c.relname::text as name, c.relrowsecurity as is_enabled, c.relforcerowsecurity as is_forced,
+       exists (select from pg_catalog.pg_policy p where p.polrelid = c.oid) as has_policy
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname = 'public' and c.relkind in ('r', 'p') and (c.relname = any($1::text[]) or exists (
+    select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped))
+order by 1
+"""
+_GRANTS = """
+select c.relname::text || ': ' || lower(right_) as what, wanted.needed
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) right_
+cross join lateral (select right_ in ('SELECT', 'INSERT') as needed,
+    right_ in ('TRUNCATE', 'REFERENCES', 'TRIGGER')
+    or (right_ in ('UPDATE', 'DELETE') and c.relname = any($2::text[])) as forbidden) wanted
+where n.nspname = 'public' and c.relname = any($1::text[])
+  and ((wanted.needed and not has_table_privilege($3, c.oid, right_))
+       or (wanted.forbidden and has_table_privilege($3, c.oid, right_)))
+order by 1
+"""
+_OPEN_DOORS = """
+select p.proname::text as name from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+where n.nspname = 'public' and p.prosecdef and has_function_privilege('public', p.oid, 'execute') order by 1
+"""
+_MAY_CREATE = "select has_schema_privilege($1, 'public', 'create')"
+_HAS_REVISION = "select to_regclass('public.alembic_version') is not null"
+_REVISION = "select max(version_num) from public.alembic_version"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleFacts:
+    """What the role `gateway_app` is and may; empty lists are good."""
+
+    is_superuser: bool
+    bypasses: bool
+    is_maker: bool
+    member_of: Sequence[str]
+    owns: Sequence[str]
+    lacks: Sequence[str]
+    excess: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseFacts:
+    """One database as it is now; `role` is None when there is no role `gateway_app`."""
+
+    version: str
+    major: int
+    login: str
+    login_is_mighty: bool
+    clock_skew_s: float
+    revision: str | None
+    role: RoleFacts | None
+    unwalled: Sequence[str]
+    """Tables of tenants on which row-level security is off or has no policy."""
+    unforced: Sequence[str]
+    """Tables of tenants whose owner it does not bind."""
+    missing: Sequence[str]
+    """Tables that this code works with and the database has not."""
+
+
+async def examine_database(url: str) -> DatabaseFacts:
+    """The facts, read on a connection of its own.
+
+    Raises:
+        DatabaseUnavailable: not reachable, the login is refused, or it went away meanwhile.
+        BrokenSetting: the URL cannot be read.
+    """
+    connection = await connect_owner(url)
+    try:
+        return await _read(connection)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise DatabaseUnavailable(f"PostgreSQL went away while it was examined: {type(error).__name__}.") from None
+    finally:
+        connection.terminate()
+
+
+async def _read(connection: Connection) -> DatabaseFacts:
+    asked = time.time()
+    [server] = await connection.fetch(_SERVER)
+    heard = time.time()
+    walls = await connection.fetch(_WALLS, _TABLES)
+    return DatabaseFacts(
+        version=str(server["version"]).split(" ", 1)[0],
+        major=_int(server["number"]) // 10_000,
+        login=str(server["login"]),
+        login_is_mighty=bool(server["is_mighty"]),
+        clock_skew_s=_float(server["now"]) - (asked + heard) / 2,
+        revision=await _revision(connection),
+        role=await _role(connection),
+        unwalled=[str(wall["name"]) for wall in walls if not (wall["is_enabled"] and wall["has_policy"])],
+        unforced=[str(wall["name"]) for wall in walls if not wall["is_forced"]],
+        missing=sorted({*_TABLES}.difference(str(wall["name"]) for wall in walls)),
+    )
+
+
+async def _role(connection: Connection) -> RoleFacts | None:
+    found = await connection.fetch(_ROLE, APP_ROLE)
+    if not found:
+        return None
+    [role] = found
+    grants = await connection.fetch(_GRANTS, _TABLES, list(_APPEND_ONLY), APP_ROLE)
+    excess = [str(grant["what"]) for grant in grants if not grant["needed"]]
+    if await connection.fetchval(_MAY_CREATE, APP_ROLE):
+        excess.append("schema public: create")
+    excess += [f"{door['name']}: execute by everybody" for door in await connection.fetch(_OPEN_DOORS)]
+    return RoleFacts(
+        is_superuser=bool(role["is_superuser"]),
+        bypasses=bool(role["bypasses"]),
+        is_maker=bool(role["is_maker"]),
+        member_of=_texts(role["member_of"]),
+        owns=_texts(role["owns"]),
+        lacks=[str(grant["what"]) for grant in grants if grant["needed"]],
+        excess=excess,
+    )
+
+
+async def _revision(connection: Connection) -> str | None:
+    if not await connection.fetchval(_HAS_REVISION):
+        return None
+    found = await connection.fetchval(_REVISION)
+    return found if isinstance(found, str) else None
+
+
+def _texts(value: object) -> Sequence[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # the driver has no types
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _float(value: object) -> float:
+    return value if isinstance(value, float) else 0.0

@@ -1,0 +1,137 @@
+"""Brings a database to the newest migration, one caller at a time, and makes the roles the migrations expect."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection as SyncConnection
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio.engine import AsyncConnection, create_async_engine
+from sqlalchemy.pool import NullPool
+
+from gateway.errors import BrokenSetting
+from gateway.store.database.connection import APP_ROLE, Connection, connect_owner
+from gateway.store.database.errors import see_our_errors
+
+DEFINER_ROLE = "gateway_definer"
+
+_LOCK = 0x6761746577617931
+_LACKS_PRIVILEGE = "42501"
+_ROLES = {APP_ROLE: "login", DEFINER_ROLE: "nologin"}
+_TRAITS = "nosuperuser nobypassrls noinherit"
+
+
+async def migrate(url: str) -> Sequence[str]:
+    """Apply what is missing and return the revisions applied, oldest first; concurrent callers wait for each other.
+
+    A database that newer code has migrated is left as it is: old replicas may restart while new ones roll out.
+
+    Raises:
+        DatabaseUnavailable: PostgreSQL does not answer, or refuses the login.
+        BrokenSetting: the login may not do what is needed; the message holds the SQL to run instead.
+    """
+
+    async def connect(*_: object, **__: object) -> Connection:
+        return await connect_owner(url)
+
+    engine = create_async_engine(
+        "postgresql+asyncpg://", connect_args={"async_creator_fn": connect}, poolclass=NullPool
+    )
+    see_our_errors(engine)
+    applied: list[str] = []
+    async with engine.connect() as connection:
+        await connection.execute(text("select pg_advisory_lock(:lock)"), {"lock": _LOCK})
+        await connection.commit()
+        # The lock ends with the connection, whatever happens.
+        await _make_roles(connection)
+        await _upgrade(connection, applied)
+    await engine.dispose()
+    return applied
+
+
+def head() -> str:
+    """The newest revision there is."""
+    found = ScriptDirectory.from_config(_config()).get_current_head()
+    if found is None:
+        raise BrokenSetting("The migrations of the gateway are not installed.")
+    return found
+
+
+async def _upgrade(connection: AsyncConnection, applied: list[str]) -> None:
+    def run(sync: SyncConnection) -> None:
+        current = MigrationContext.configure(sync).get_current_revision()
+        if current is not None and current > head():
+            return
+        config = _config()
+        config.attributes.update(connection=sync, applied=applied)
+        command.upgrade(config, "head")
+
+    try:
+        await connection.run_sync(run)
+        await connection.commit()
+    except DBAPIError as error:
+        raise _refused(error, "create tables and functions in the schema public of this database") from error
+
+
+async def _make_roles(connection: AsyncConnection) -> None:
+    """Create the roles that are missing, and let this login hand functions over to the definer."""
+    has_options = await _is_true(connection, "select current_setting('server_version_num')::int >= 160000")
+    right, options = ("SET", " with inherit false, set true") if has_options else ("MEMBER", "")
+    try:
+        for role, login in _ROLES.items():
+            if not await _is_true(connection, "select 1 from pg_roles where rolname = :role", role=role):
+                await _run(connection, _create_role(role, login))
+            if not await _is_true(connection, f"select pg_has_role(current_user, :role, '{right}')", role=role):
+                await _join(connection, role, options)
+        await connection.commit()
+    except DBAPIError as error:
+        raise _refused(error, "create roles") from error
+
+
+async def _join(connection: AsyncConnection, role: str, options: str) -> None:
+    """Membership without inheritance: an owner that inherited the definer's sight would see every tenant."""
+    try:
+        async with connection.begin_nested():
+            await _run(connection, f"grant {role} to current_user{options}")
+    except DBAPIError:
+        # Only needed when one login both migrates and runs; the store says so if it is missing.
+        if role != APP_ROLE:
+            raise
+
+
+async def _is_true(connection: AsyncConnection, query: str, **parameters: str) -> bool:
+    return bool((await connection.execute(text(query), parameters)).scalar())
+
+
+async def _run(connection: AsyncConnection, statement: str) -> None:
+    await connection.exec_driver_sql(statement)
+
+
+def _create_role(role: str, login: str) -> str:
+    """Roles belong to the whole server: another database's migration may be making the same one now."""
+    create = f"create role {role} {login} {_TRAITS}"
+    return f"do $$ begin {create}; exception when duplicate_object or unique_violation then null; end $$"
+
+
+def _refused(error: DBAPIError, wanted: str) -> Exception:
+    if getattr(error.orig, "sqlstate", None) != _LACKS_PRIVILEGE:
+        return error
+    commands = [f"create role {role} {login} {_TRAITS};" for role, login in _ROLES.items()]
+    commands.append(f"grant {DEFINER_ROLE} to LOGIN with inherit false, set true;")
+    return BrokenSetting(
+        f"This login may not {wanted}. Let it own the database, and let a superuser run (LOGIN is the login that "
+        f"migrates): {' '.join(commands)}"
+    )
+
+
+def _config() -> Config:
+    installed = Path(__file__).parents[2] / "_migrations"
+    folder = installed if (installed / "env.py").is_file() else Path(__file__).parents[3] / "migrations"
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config

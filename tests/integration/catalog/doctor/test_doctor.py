@@ -1,0 +1,301 @@
+"""What the doctor finds in real servers that are as they should be, and in each way that they should not."""
+
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+import redis
+
+from gateway.catalog import tenants
+from gateway.catalog.doctor.config_checks import Installation
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.primitives.primitives import create_primitive
+from gateway.catalog.primitives.validation import PrimitiveDraft
+from gateway.catalog.sources import imports
+from gateway.catalog.sources.drafts import SourceDraft
+from gateway.domain.findings import Finding, Verdict
+from gateway.domain.identifiers import PrimitiveId
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.requests import Credential
+from gateway.store import primitives
+from gateway.store.database.connection import connect_owner
+from gateway.store.encryption import Sealer
+from tests.integration.catalog.conftest import BY, Changes
+from tests.support.documents import secured
+from tests.support.primitives import static_tool
+from tests.support.servers import TestDatabase, TestServers
+
+SECRET_KEY = "secret-key-of-the-tests-0123456789abc"
+ALL = [
+    "database",
+    "migrations",
+    "role",
+    "row_level_security",
+    "grants",
+    "redis",
+    "redis_persistence",
+    "redis_memory",
+    "secrets",
+    "handlers",
+    "code",
+    "secret_keys",
+    "operator_key",
+    "egress",
+    "clock",
+    "disk",
+    "versions",
+    "policy",
+]
+
+
+@pytest.fixture
+def sound(database: TestDatabase, redis_url: str, tmp_path: Path) -> Installation:
+    """An installation without a fault."""
+    return Installation(
+        database_url=database.app_url,
+        redis_url=redis_url,
+        data_dir=tmp_path,
+        secret_key_lengths=[36],
+        operator_key_length=40,
+        sealer=Sealer([SECRET_KEY]),
+    )
+
+
+async def _examine(installation: Installation) -> Mapping[str, Finding]:
+    findings = await Doctor(installation).examine()
+    assert len({finding.check for finding in findings}) == len(findings)
+    return {finding.check: finding for finding in findings}
+
+
+def _failing(findings: Mapping[str, Finding]) -> Sequence[str]:
+    failing = [check for check, finding in findings.items() if finding.status is Verdict.FAILED]
+    assert all(findings[check].mend for check in failing)
+    return failing
+
+
+@asynccontextmanager
+async def _changed(url: str, change: str, undo: str | None = None) -> AsyncGenerator[None]:
+    """The database after a statement, and after another one when the block is left."""
+    connection = await connect_owner(url)
+    try:
+        await connection.execute(change)
+        try:
+            yield
+        finally:
+            if undo is not None:
+                await connection.execute(undo)
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def _configured(url: str, **settings: str) -> Generator[None]:
+    """Redis with other settings, for as long as the block runs."""
+    client: Any = cast(Any, redis.Redis).from_url(url, decode_responses=True)
+    before = {name: client.config_get(name)[name] for name in settings}
+    try:
+        for name, value in settings.items():
+            client.config_set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            client.config_set(name, value)
+        client.close()
+
+
+async def test_a_sound_installation_has_no_finding_against_it(sound: Installation) -> None:
+    """Ours: everything is looked at, and nothing is wrong."""
+    findings = await _examine(sound)
+
+    assert list(findings) == ALL
+    assert [finding for finding in findings.values() if finding.status is not Verdict.OK] == []
+    assert [finding.mend for finding in findings.values() if finding.mend] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "said"),
+    [
+        ("alter table keys disable row level security", "row_level_security", "keys"),
+        ("alter table keys no force row level security", "row_level_security", "keys"),
+        ("drop policy own_rows on policies", "row_level_security", "policies"),
+        ("create table extra (tenant_id text)", "row_level_security", "extra"),
+        ("grant update on audit_entries to gateway_app", "grants", "audit_entries: update"),
+        ("grant truncate on keys to gateway_app", "grants", "keys: truncate"),
+        ("grant create on schema public to gateway_app", "grants", "schema public: create"),
+        ("grant execute on function key_by_id(text) to public", "grants", "key_by_id"),
+        ("revoke insert on keys from gateway_app", "grants", "keys: insert"),
+        ("alter table due_work owner to gateway_app", "grants", "owns due_work"),
+        ("drop table due_work", "migrations", "due_work"),
+        ("update alembic_version set version_num = '0000'", "migrations", "at 0000"),
+    ],
+)
+async def test_a_wall_that_was_opened_is_found(
+    sound: Installation, database: TestDatabase, change: str, check: str, said: str
+) -> None:
+    """Ours: each way to take tenants' walls down is a failed finding that names the place and the mending (TEN-5)."""
+    async with _changed(database.superuser_url, change):
+        findings = await _examine(sound)
+
+    assert check in _failing(findings)
+    assert said in findings[check].detail
+
+
+@pytest.mark.parametrize("trait", ["bypassrls", "superuser", "createrole"])
+async def test_a_role_that_may_too_much_is_found(sound: Installation, database: TestDatabase, trait: str) -> None:
+    """Ours: the role that serves is described even where it is refused (TEN-5)."""
+    async with _changed(database.superuser_url, f"alter role gateway_app {trait}", f"alter role gateway_app no{trait}"):
+        findings = await _examine(sound)
+
+    assert "role" in _failing(findings)
+    assert "alter role gateway_app" in findings["role"].mend
+
+
+async def test_a_role_that_may_become_another_is_found(sound: Installation, database: TestDatabase) -> None:
+    """Ours: whoever may become the definer sees every tenant (TEN-5)."""
+    async with _changed(
+        database.superuser_url, "grant gateway_definer to gateway_app", "revoke gateway_definer from gateway_app"
+    ):
+        findings = await _examine(sound)
+
+    assert _failing(findings) == ["role"]
+    assert "gateway_definer" in findings["role"].detail
+
+
+async def test_a_mighty_login_is_a_warning(sound: Installation, database: TestDatabase) -> None:
+    """Ours: the role holds, but the login behind it should hold as well."""
+    findings = await _examine(replace(sound, database_url=database.superuser_url))
+
+    assert _failing(findings) == []
+    assert findings["database"].status is Verdict.WARNING
+
+
+async def test_an_empty_database_is_not_migrated(sound: Installation, servers: TestServers) -> None:
+    """Ours: before the first migration there is one thing to do."""
+    with servers.empty_database() as empty:
+        findings = await _examine(replace(sound, database_url=empty.app_url))
+
+    assert "migrations" in _failing(findings)
+    assert "gateway migrate" in findings["migrations"].mend
+    assert "secrets" not in findings
+
+
+async def test_a_newer_database_is_a_warning(sound: Installation, database: TestDatabase) -> None:
+    """Ours: an old replica during a rollout is no failure."""
+    async with _changed(database.superuser_url, "update alembic_version set version_num = '9999'"):
+        findings = await _examine(sound)
+
+    assert _failing(findings) == []
+    assert findings["migrations"].status is Verdict.WARNING
+
+
+@pytest.mark.parametrize(
+    ("settings", "check", "status"),
+    [
+        ({"appendonly": "no"}, "redis_persistence", Verdict.FAILED),
+        ({"maxmemory-policy": "allkeys-lru"}, "redis_memory", Verdict.WARNING),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, "redis_memory", Verdict.FAILED),
+    ],
+)
+async def test_a_redis_that_forgets_is_found(
+    sound: Installation, settings: Mapping[str, str], check: str, status: Verdict
+) -> None:
+    """Ours: sessions outlive a restart of Redis and a full memory, or the operator is told."""
+    with _configured(sound.redis_url, **settings):
+        findings = await _examine(sound)
+
+    assert findings[check].status is status
+    assert findings[check].mend
+
+
+async def test_servers_that_are_away_cost_their_own_findings_only(sound: Installation, tmp_path: Path) -> None:
+    """Ours: the doctor answers when nothing else does, and shows no URL."""
+    away = replace(
+        sound,
+        database_url=f"postgresql://gateway_app:canary@/gateway?host={tmp_path}",
+        redis_url=f"unix://{tmp_path}/redis.sock",
+    )
+
+    findings = await _examine(away)
+
+    assert _failing(findings) == ["database", "redis"]
+    assert {"keys", "egress", "clock", "disk"} & set(findings) == {"egress", "clock", "disk"}
+    assert "canary" not in str(findings)
+
+
+async def test_a_broken_url_is_a_finding(sound: Installation) -> None:
+    """Ours: a setting that cannot be read ends no examination."""
+    findings = await _examine(replace(sound, database_url="mysql://x", redis_url="unix:///nowhere/redis.sock"))
+
+    assert _failing(findings) == ["database", "redis"]
+
+
+async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Installation, database_url: str) -> None:
+    """Ours: a secret key that was lost is found before a call needs it (TEN-4)."""
+    await tenants.create_tenant(changes.catalog, "empty", "Empty", by=BY)
+    draft = SourceDraft(
+        name="api", document=secured("https://x.example"), credentials={"token": Credential(value="s3cr3t-canary")}
+    )
+    await imports.import_source(changes.tenant.id, changes.catalog, draft, by=BY)
+    installation = replace(sound, database_url=database_url)
+
+    good = await _examine(installation)
+    bad = await _examine(replace(installation, sealer=Sealer(["another secret key, of sufficient length"])))
+    none = await _examine(replace(installation, sealer=None, secret_key_lengths=()))
+
+    assert good["secrets"].status is Verdict.OK
+    assert "1 tenants" in good["secrets"].detail
+    assert _failing(bad) == ["secrets"]
+    assert changes.tenant.slug in bad["secrets"].detail
+    assert (none["secrets"].status, none["secret_keys"].status) == (Verdict.WARNING, Verdict.WARNING)
+    assert "s3cr3t-canary" not in f"{good} {bad} {none}"
+
+
+async def test_stored_handlers_that_can_never_answer_are_found(
+    changes: Changes, sound: Installation, database_url: str
+) -> None:
+    """Ours: what an older gateway stored is named, with the place that keeps it from any answer (RES-1, PRM-2)."""
+    said = {"role": "system", "content": {"type": "text", "text": "{{ a }}"}}
+    odd: dict[tuple[Family, str], dict[str, object]] = {
+        (Family.TEMPLATE, "docs://{a}"): {"kind": "template", "text": "{{ a }}"},
+        (Family.PROMPT, "speaks"): {"kind": "template", "messages": [said]},
+        (Family.TOOL, "odd"): {"kind": "of another version"},
+    }
+    await create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, _say_hello(), by=BY)
+    installation = replace(sound, database_url=database_url)
+    good = (await _examine(installation))["handlers"]
+    now = datetime.now(UTC)
+    async with changes.catalog.store.transaction(changes.tenant.id) as db:
+        for number, ((family, name), handler) in enumerate(odd.items()):
+            row = Primitive(
+                id=PrimitiveId(f"pri_{number}"),
+                family=family,
+                name=name,
+                definition=msgspec.json.encode({"name": name}),
+                handler=msgspec.json.encode(handler),
+                created_at=now,
+                updated_at=now,
+            )
+            await primitives.insert(changes.tenant.id, db, row)
+    bad = (await _examine(installation))["handlers"]
+
+    assert (good.status, good.detail) == (Verdict.OK, "every stored handler can answer (1 examined)")
+    assert bad.status is Verdict.WARNING
+    for found in (
+        "acme: prompt speaks (/handler/messages/0/role)",
+        "acme: resource template pri_0 (/handler/mimeType)",
+        "acme: tool odd (/handler/kind)",
+    ):
+        assert found in bad.detail
+    assert "docs://" not in bad.detail
+    assert "hello" not in bad.detail
+    assert "validate FILE" in bad.mend
+
+
+def _say_hello() -> PrimitiveDraft:
+    body = static_tool("hello")
+    return PrimitiveDraft(definition=body["definition"], handler=body["handler"])

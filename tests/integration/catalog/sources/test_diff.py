@@ -1,0 +1,181 @@
+"""Every change of a catalog: one revision, one audit entry, one event, or nothing at all."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.catalog import audit, egress, keys, policies, tenants
+from gateway.catalog.keys import KeyDraft
+from gateway.catalog.sources import imports, sources
+from gateway.catalog.sources.drafts import SourceDraft
+from gateway.catalog.transaction import Author, Catalog
+from gateway.domain.audit import AuditEntry, AuditFilter
+from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
+from gateway.domain.keys import Scope
+from gateway.domain.policy import Decision, Policy
+from gateway.domain.principals import Operator
+from gateway.errors import (
+    Conflict,
+    InvalidBody,
+    NotFound,
+    NotYetSupported,
+    PreconditionFailed,
+    RedisUnavailable,
+    ReferenceMissing,
+)
+from tests.integration.catalog.conftest import Changes
+from tests.support.documents import pets
+
+BY = Author(caller=Operator(), correlation_id="test")
+DRAFT = KeyDraft(name="key", scopes=frozenset({Scope.MCP}))
+"""A key that may be made."""
+PETS = SourceDraft(name="pets", document=pets("https://pets.example"))
+
+
+async def _state(changes: Changes) -> tuple[int, list[str]]:
+    """The revision, and the actions of the trail from the newest."""
+    tenant = await tenants.get_tenant(changes.tenant.id, changes.catalog)
+    return tenant.revision, [entry.action for entry in await _trail(changes)]
+
+
+async def _trail(changes: Changes) -> list[AuditEntry]:
+    found = await audit.page_entries(changes.tenant.id, changes.catalog, AuditFilter(), after=None, limit=100)
+    return list(found)
+
+
+async def test_each_change_is_one_revision_one_entry_and_one_event(changes: Changes) -> None:
+    """Ours: revision and audit entry rise with the change, and the event says which revision (SAF-4)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    steps: list[tuple[str, Callable[[], Awaitable[object]]]] = [
+        ("key.update", lambda: keys.update_key(tenant, catalog, key.id, lambda old: replace(old, name="n"), by=BY)),
+        ("key.rotate", lambda: keys.rotate_key(tenant, catalog, key.id, by=BY)),
+        ("key.revoke", lambda: keys.revoke_key(tenant, catalog, key.id, by=BY)),
+        ("key.delete", lambda: keys.delete_key(tenant, catalog, key.id, by=BY)),
+        ("source.create", lambda: imports.import_source(tenant, catalog, PETS, by=BY)),
+        ("source.update", lambda: imports.update_source(tenant, catalog, "pets", lambda old: old, by=BY)),
+        ("source.delete", lambda: sources.remove_source(tenant, catalog, "pets", by=BY)),
+        ("policy.update", lambda: policies.update_policy(tenant, catalog, _deny, by=BY)),
+        ("egress.update", lambda: egress.replace_egress(tenant, catalog, ["a.internal:1"], by=BY)),
+        ("tenant.rename", lambda: tenants.rename_tenant(tenant, catalog, "New", by=BY)),
+    ]
+    expected = ["key.create", "tenant.create"]
+    for action, step in steps:
+        changes.events.clear()
+        before, _ = await _state(changes)
+        await step()
+        expected.insert(0, action)
+        assert await _state(changes) == (before + 1, expected)
+        moved = [event for event in changes.events if isinstance(event, CatalogMoved)]
+        assert moved == [CatalogMoved(tenant=tenant, revision=before + 1)]
+        told = [event for event in changes.events if isinstance(event, KeyChanged)]
+        assert [event.key for event in told] == [key.id] * action.startswith("key.")
+
+
+def _deny(policy: Policy) -> Policy:
+    return replace(policy, moderate=Decision.DENY)
+
+
+async def test_a_change_that_fails_leaves_nothing(changes: Changes) -> None:
+    """Ours: a refusal inside a change takes back revision and audit entry, and publishes nothing."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    await imports.import_source(tenant, catalog, PETS, by=BY)
+    before = await _state(changes)
+    changes.events.clear()
+    stale = frozenset({"key_0.1"})
+    past = datetime.now(UTC) - timedelta(days=1)
+    failing: list[tuple[type[Exception], Callable[[], Awaitable[object]]]] = [
+        (PreconditionFailed, lambda: keys.revoke_key(tenant, catalog, key.id, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: keys.delete_key(tenant, catalog, key.id, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: sources.remove_source(tenant, catalog, "pets", by=BY, expected=stale)),
+        (PreconditionFailed, lambda: tenants.rename_tenant(tenant, catalog, "x", by=BY, expected=stale)),
+        (PreconditionFailed, lambda: tenants.remove_tenant(tenant, catalog, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: policies.update_policy(tenant, catalog, _deny, by=BY, expected=stale)),
+        (PreconditionFailed, lambda: egress.replace_egress(tenant, catalog, [], by=BY, expected=stale)),
+        (InvalidBody, lambda: egress.replace_egress(tenant, catalog, ["10.0.0.0/8:80"], by=BY)),
+        (NotYetSupported, lambda: policies.update_policy(tenant, catalog, _approve, by=BY)),
+        (NotFound, lambda: sources.remove_source(tenant, catalog, "none", by=BY)),
+        (ReferenceMissing, lambda: keys.create_key(tenant, catalog, replace(DRAFT, profile="small"), by=BY)),
+        (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, expires_at=past), by=BY)),
+        (InvalidBody, lambda: keys.create_key(tenant, catalog, replace(DRAFT, scopes=frozenset(Scope)), by=BY)),
+    ]
+    for kind, attempt in failing:
+        with pytest.raises(kind):
+            await attempt()
+        assert await _state(changes) == before
+    assert changes.events == []
+
+
+def _approve(policy: Policy) -> Policy:
+    return replace(policy, dangerous=Decision.APPROVE)
+
+
+async def test_a_bus_that_is_away_fails_no_change(changes: Changes) -> None:
+    """Ours: events are hints; the change stands without them."""
+
+    async def lose(_: Event) -> None:
+        raise RedisUnavailable("away")
+
+    deaf: Catalog = replace(changes.catalog, publish=lose)
+    key, _ = await keys.create_key(changes.tenant.id, deaf, DRAFT, by=BY)
+    assert await keys.get_key(changes.tenant.id, deaf, key.id) == key
+
+
+async def test_a_rotated_key_keeps_id_and_subject_and_has_another_digest(changes: Changes) -> None:
+    """Ours: a subject survives rotation, the old text does not (TEN-2)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    key, first = await keys.create_key(tenant, catalog, replace(DRAFT, subject="agent"), by=BY)
+    rotated, second = await keys.rotate_key(tenant, catalog, key.id, by=BY)
+    assert (rotated.id, rotated.subject) == (key.id, "agent")
+    assert first.text != second.text
+    assert (key.digest, rotated.digest) == (catalog.digest(first.text), catalog.digest(second.text))
+
+
+async def test_a_revoked_key_stays_revoked(changes: Changes) -> None:
+    """Ours: no rotation brings an ended key back, and ending it twice changes nothing."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    first = await keys.revoke_key(tenant, catalog, key.id, by=BY)
+    again = await keys.revoke_key(tenant, catalog, key.id, by=BY)
+    assert first.revoked_at == again.revoked_at is not None
+    with pytest.raises(Conflict):
+        await keys.rotate_key(tenant, catalog, key.id, by=BY)
+
+
+async def test_a_removed_tenant_is_gone_with_everything(changes: Changes) -> None:
+    """Ours: removing a tenant ends its keys and sources, and all replicas are told."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    key, _ = await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    await imports.import_source(tenant, catalog, PETS, by=BY)
+    await tenants.remove_tenant(tenant, catalog, by=BY)
+    assert changes.events[-1] == TenantRemoved(tenant=tenant)
+    for attempt in (
+        tenants.get_tenant(tenant, catalog),
+        tenants.find_tenant(catalog, "acme"),
+        keys.get_key(tenant, catalog, key.id),
+        sources.get_source(tenant, catalog, "pets"),
+        keys.create_key(tenant, catalog, DRAFT, by=BY),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+    assert (await tenants.create_tenant(catalog, "acme", "Acme", by=BY)).id != tenant
+
+
+async def test_audit_filters_narrow_each_other(changes: Changes) -> None:
+    """Ours: the trail is read by kind, principal and time (SAF-4)."""
+    tenant, catalog = changes.tenant.id, changes.catalog
+    await keys.create_key(tenant, catalog, DRAFT, by=BY)
+    newest, oldest = await _trail(changes)
+
+    async def count(wanted: AuditFilter) -> int:
+        return len(await audit.page_entries(tenant, catalog, wanted, after=None, limit=10))
+
+    assert await count(AuditFilter(principal="operator")) == 2
+    assert await count(AuditFilter(principal="key:x")) == 0
+    assert await count(AuditFilter(tool="list_pets")) == 0
+    assert await count(AuditFilter(since=newest.at)) == 1
+    assert await count(AuditFilter(until=newest.at)) == 1
+    assert await count(AuditFilter(since=oldest.at, until=oldest.at)) == 0

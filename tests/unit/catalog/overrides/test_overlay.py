@@ -1,0 +1,168 @@
+"""An imported tool as its tenant wants it: what an override lays over the document's definition."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.catalog.overrides.overlay import overlay, settle_operations
+from gateway.domain.identifiers import OperationId, OverrideId, SourceId
+from gateway.domain.overrides import NOTHING, Override, Wishes
+from gateway.domain.policy import Safety
+from gateway.domain.tools import Origin, Tool
+from gateway.store.operations import LoadedOperation
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "region": {"$ref": "#/$defs/Region"},
+        "body": {"$ref": "#/$defs/Pet"},
+    },
+    "required": ["id", "region"],
+    "additionalProperties": False,
+    "$defs": {
+        "Region": {"enum": ["eu", "us"]},
+        "Pet": {"properties": {"owner": {"$ref": "#/$defs/a~1b"}}},
+        "a/b": {"properties": {"pets": {"items": {"$ref": "#/$defs/Pet/properties/owner"}}}},
+    },
+}
+DEFINITION: dict[str, Any] = {
+    "name": "get_pet",
+    "title": "Get",
+    "description": "Gets.",
+    "inputSchema": SCHEMA,
+    "outputSchema": {"type": "object"},
+    "annotations": {"readOnlyHint": True, "openWorldHint": True},
+}
+
+
+def _tool(**changed: Any) -> Tool:
+    return Tool(
+        name=changed.pop("name", "get_pet"),
+        definition=msgspec.json.encode({**DEFINITION, **changed}),
+        safety=Safety.SAFE,
+        safety_reasons=(),
+        origin=Origin.SOURCE,
+        operation=OperationId("opr_1"),
+        source=SourceId("src_1"),
+        source_name="pets",
+        identity="GET /pets/{id}",
+    )
+
+
+def _listed(tool: Tool) -> dict[str, Any]:
+    listed: dict[str, Any] = msgspec.json.decode(tool.definition)
+    return listed
+
+
+def _operation(name: str, wishes: Wishes | None = None) -> LoadedOperation:
+    override = None
+    if wishes is not None:
+        override = Override(
+            id=OverrideId("ovr_1"),
+            source=SourceId("src_1"),
+            identity="GET /pets/{id}",
+            wishes=wishes,
+            created_at=_NOW,
+            updated_at=_NOW,
+        )
+    return LoadedOperation(tool=_tool(name=name), operation_id=None, is_listed=True, override=override)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "changed"),
+    [
+        (Wishes(title="T"), {"title": "T"}),
+        (Wishes(description="D"), {"description": "D"}),
+        (
+            Wishes(annotations={"readOnlyHint": False, "idempotentHint": True}),
+            {"annotations": {"readOnlyHint": False, "openWorldHint": True, "idempotentHint": True}},
+        ),
+        (Wishes(hidden=True), {}),
+        (Wishes(safety=Safety.DANGEROUS), {}),
+    ],
+    ids=["title", "description", "annotations", "hidden", "safety"],
+)
+def test_only_what_is_wanted_otherwise_changes(wishes: Wishes, changed: dict[str, Any]) -> None:
+    """Ours: every other member of the definition is listed as the document makes it (OAS-6)."""
+    overlaid = overlay(_tool(), wishes)
+
+    assert _listed(overlaid) == {**DEFINITION, **changed}
+    assert (overlaid.pinned, overlaid.result) == (b"", b"")
+
+
+def test_a_tool_is_listed_by_its_name_and_a_title_can_be_added() -> None:
+    """Ours: the name in force stands in the definition; a title stands beside it where there was none (OAS-6)."""
+    without = {name: value for name, value in DEFINITION.items() if name != "title"}
+    tool = replace(_tool(), name="find_pet", definition=msgspec.json.encode(without))
+
+    listed = _listed(overlay(tool, Wishes(title="Find")))
+    assert list(listed)[:2] == ["name", "title"]
+    assert (listed["name"], listed["title"]) == ("find_pet", "Find")
+    assert "title" not in _listed(overlay(tool, Wishes(description="D")))
+
+
+def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:
+    """Ours: a lower level than the method's is the tenant's own word, and shown as such (OAS-6)."""
+    overlaid = overlay(_tool(), Wishes(safety=Safety.MODERATE))
+
+    assert overlaid.safety is Safety.MODERATE
+    assert overlaid.safety_reasons == ("declared by an override; by its method, GET, it would be safe",)
+
+
+def test_a_pinned_argument_is_no_argument() -> None:
+    """Ours: it leaves properties, required and the schemas that only it led to (OAS-6)."""
+    overlaid = overlay(_tool(), Wishes(pinned={"region": "eu"}))
+    schema = _listed(overlaid)["inputSchema"]
+
+    assert msgspec.json.decode(overlaid.pinned) == {"region": "eu"}
+    assert schema == {
+        "type": "object",
+        "properties": {"id": SCHEMA["properties"]["id"], "body": SCHEMA["properties"]["body"]},
+        "required": ["id"],
+        "additionalProperties": False,
+        "$defs": {"Pet": SCHEMA["$defs"]["Pet"], "a/b": SCHEMA["$defs"]["a/b"]},
+    }
+    everything = _listed(overlay(_tool(), Wishes(pinned={"id": 1, "region": "eu", "body": {}})))["inputSchema"]
+    assert everything == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_schemas_stay_where_a_reference_is_not_understood() -> None:
+    """Ours: a list that is larger than it must be is better than one that is broken (OAS-6)."""
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "odd": {"$ref": "#/$defs/Else"}}}
+    overlaid = overlay(_tool(inputSchema=schema), Wishes(pinned={"region": "eu"}))
+
+    assert _listed(overlaid)["inputSchema"]["$defs"] == SCHEMA["$defs"]
+
+
+def test_a_pin_on_an_argument_that_is_gone_does_nothing() -> None:
+    """Ours: a document that loses the argument leaves a tool that works (OAS-6)."""
+    overlaid = overlay(_tool(), Wishes(pinned={"gone": 1}))
+
+    assert overlaid.pinned == b""
+    assert _listed(overlaid) == DEFINITION
+
+
+def test_a_cut_result_has_no_declared_schema() -> None:
+    """Ours: a schema of the whole answer would not hold for a part of it (OAS-6, TDF-5)."""
+    overlaid = overlay(_tool(), Wishes(result={"pointer": "/items"}))
+
+    assert msgspec.json.decode(overlaid.result) == {"pointer": "/items"}
+    assert "outputSchema" not in _listed(overlaid)
+
+
+def test_a_tool_without_an_override_stays_the_bytes_it_is() -> None:
+    """Ours: composing costs nothing for what nobody wants otherwise; what is switched off is not there (OAS-6)."""
+    plain = _operation("plain")
+    settled = settle_operations([plain, _operation("off", Wishes(enabled=False)), _operation("t", Wishes(title="T"))])
+
+    assert settled[0] is plain
+    assert [one.tool.name for one in settled] == ["plain", "t"]
+    assert _listed(settled[1].tool)["title"] == "T"
+    assert overlay(plain.tool, NOTHING) == replace(
+        plain.tool, definition=msgspec.json.encode({**DEFINITION, "name": "plain"})
+    )

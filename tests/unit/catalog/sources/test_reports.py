@@ -1,0 +1,36 @@
+"""Import reports: stored and read back, and what they say of the tenant's policy."""
+
+import orjson
+
+from gateway.catalog.sources.reports import decode_report, encode_report, judge_policy
+from gateway.domain.policy import Decision, Policy
+from gateway.domain.sources import Compilation
+from gateway.openapi.compiler import compile_document
+from gateway.openapi.options import ImportOptions
+from tests.support.documents import pets
+
+
+def _compiled() -> Compilation:
+    return compile_document(orjson.dumps(pets("https://pets.example")), ImportOptions())
+
+
+def test_a_report_is_read_back_as_it_was() -> None:
+    """Ours: the stored report is the report of the import (OAS-3)."""
+    report = _compiled().report
+    assert decode_report(encode_report(report)) == report
+
+
+def test_a_report_says_what_runs_without_asking() -> None:
+    """Ours: as long as the default allows every level, the report says so."""
+    warnings = judge_policy(_compiled(), Policy()).warnings
+    assert [word for word in ("moderate", "dangerous") if any(word in warning for warning in warnings)] == [
+        "moderate",
+        "dangerous",
+    ]
+
+
+def test_a_level_that_is_denied_needs_no_warning() -> None:
+    """Ours: the warning is about what would run."""
+    compiled = _compiled()
+    denied = Policy(moderate=Decision.DENY, dangerous=Decision.DENY)
+    assert judge_policy(compiled, denied).warnings == compiled.report.warnings
