@@ -39,10 +39,10 @@ from gateway.errors import (
     ResourceValidationError,
     ToolValidationError,
 )
-from gateway.handlers import answers
-from gateway.handlers.answers import audio, embed, error, image, success, text
-from gateway.handlers.context import Context
-from gateway.handlers.functions import (
+from gateway.handlers.python import results
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.results import audio, embed, error, image, success, text
+from gateway.handlers.python.signatures import (
     Completing,
     CompletionFunction,
     PromptFunction,
@@ -102,8 +102,8 @@ __all__ = (
     "validate_tool_definition",
 )
 
-json = answers.json
-"""See `handlers.answers`. Not in `__all__`: `from gateway.embed import *` leaves the json of the standard library."""
+json = results.json
+"""See `handlers.python.results`. Not in `__all__`: a star import leaves the json of the standard library."""
 
 _Tool = TypeVar("_Tool", bound=ToolFunction)
 _Resource = TypeVar("_Resource", bound=ResourceFunction)

@@ -21,16 +21,16 @@ RESPONSE_STREAMS = "tests/integration/redis/test_response_streams.py"
 MCP_SESSIONS = "tests/behaviour/protocol/test_sessions.py"
 ISOLATION = "tests/integration/store/test_isolation.py"
 STORE = "tests/integration/store/test_store.py"
-RUN = "tests/unit/calls/test_run.py"
-CREDENTIALS = "tests/unit/identity/test_credentials.py"
+RUN = "tests/unit/calls/test_pipeline.py"
+CREDENTIALS = "tests/unit/identity/test_authenticator.py"
 DOCUMENT = "tests/unit/openapi/document/test_document.py"
-EGRESS = "tests/unit/upstream/test_guard.py"
-PATHS = "tests/unit/upstream/test_paths.py"
+EGRESS = "tests/unit/upstream/egress/test_guard.py"
+PATHS = "tests/unit/upstream/serialize/test_path_safety.py"
 SMUGGLING = "tests/attacks/test_upstream_smuggling.py"
-POOL = "tests/integration/upstream/test_pool.py"
-ANSWERS = "tests/integration/upstream/test_answers.py"
-CONNECTIONS = "tests/integration/upstream/test_connections.py"
-INFLATE = "tests/unit/upstream/test_inflate.py"
+POOL = "tests/integration/upstream/test_client.py"
+ANSWERS = "tests/integration/upstream/http/test_response.py"
+CONNECTIONS = "tests/integration/upstream/http/test_pool.py"
+INFLATE = "tests/unit/upstream/http/test_decompression.py"
 MESSAGES = "tests/unit/redis/test_envelopes.py"
 CONFIRM = "tests/unit/calls/test_confirmation.py"
 INNER = "tests/unit/handlers/test_inner_calls.py"
@@ -47,7 +47,7 @@ PERMISSIONS = "tests/attacks/test_egress_permissions.py"
 OUTBOUND_PERMISSIONS = "tests/attacks/outbound/test_outbound_permissions.py"
 BUDGET = "tests/attacks/test_argument_budget.py"
 BUDGET_SERVED = "tests/attacks/test_argument_budget_served.py"
-CHECKS = "tests/integration/calls/test_checks.py"
+CHECKS = "tests/integration/calls/test_costly_validation.py"
 WORK = "tests/unit/definitions/json_schema/test_work_bound.py"
 PROFILES = "tests/behaviour/primitives/test_profiles.py"
 
@@ -84,7 +84,7 @@ WHO_ASKS = (
     Guard(
         "call-tenant",
         "a primitive of another tenant cannot be used, even if a face hands one over",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         "if principal.tenant != bound.tenant:",
         "if False:",
         (f"{RUN}::test_a_tool_is_only_for_its_tenant_and_the_scope",),
@@ -92,7 +92,7 @@ WHO_ASKS = (
     Guard(
         "call-scope",
         "no call without the scope `mcp`, whatever face it came through",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         "if Scope.MCP not in principal.scopes:",
         "if False:",
         (f"{RUN}::test_a_tool_is_only_for_its_tenant_and_the_scope",),
@@ -141,7 +141,7 @@ WHO_ASKS = (
     Guard(
         "key-digest",
         "a key's id alone is no credential: its secret is compared",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if found is None or not is_good or found[0].id != wanted:",
         "if found is None or found[0].id != wanted:",
         (CREDENTIALS,),
@@ -157,7 +157,7 @@ WHO_ASKS = (
     Guard(
         "key-expiry",
         "an expired key is nobody's",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "for end in (key.expires_at, key.revoked_at) if",
         "for end in (key.revoked_at,) if",
         (CREDENTIALS,),
@@ -165,7 +165,7 @@ WHO_ASKS = (
     Guard(
         "key-revocation",
         "a revoked key is nobody's",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "for end in (key.expires_at, key.revoked_at) if",
         "for end in (key.expires_at,) if",
         (CREDENTIALS,),
@@ -173,7 +173,7 @@ WHO_ASKS = (
     Guard(
         "key-constant-answer",
         "a missing, a wrong and an ended key get the same words",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "    if lifetime <= 0:\n            raise _refusal()",
         '    if lifetime <= 0:\n            raise Unauthenticated("the key has ended")',
         (CREDENTIALS,),
@@ -181,7 +181,7 @@ WHO_ASKS = (
     Guard(
         "key-same-work",
         "an unknown id costs the work of a known one, so that nobody can time which ids exist",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "        stored = _NOBODY if found is None else found[0].digest\n",
         "        if found is None:\n            raise _refusal()\n        stored = found[0].digest\n",
         (f"{GUARD_ATTACKS}::test_an_unknown_key_costs_the_comparisons_of_a_known_one",),
@@ -189,7 +189,7 @@ WHO_ASKS = (
     Guard(
         "key-change-heard",
         "a changed key is looked up again at once",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "{mark for mark, known in self._known.items() if _key_of(known.caller) == key}",
         "set()",
         (f"{CREDENTIALS}::test_a_forgotten_key_is_looked_up_again",),
@@ -197,7 +197,7 @@ WHO_ASKS = (
     Guard(
         "operator-key",
         "only the operator's key makes an operator",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)",
         "return True",
         (CREDENTIALS,),
@@ -205,7 +205,7 @@ WHO_ASKS = (
     Guard(
         "operator-key-length",
         "no operator key that can be guessed",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if len(operator_key) < _MIN_OPERATOR_KEY:",
         "if False:",
         (f"{CREDENTIALS}::test_a_short_operator_key_is_refused_at_the_start",),
@@ -229,23 +229,23 @@ WHO_ASKS = (
     Guard(
         "key-lookups-after-a-change",
         "what is being looked up when a key changes is given to nobody who comes later",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "        self._turns.forget()  # what is being read may be older\n",
         "",
-        ("tests/unit/identity/test_credentials.py::test_what_is_being_read_is_not_for_whoever_comes_after_a_change",),
+        ("tests/unit/identity/test_authenticator.py::test_what_is_being_read_is_not_for_whoever_comes_after_a_change",),
     ),
     Guard(
         "key-lookups-once",
         "a crowd with one key is one lookup",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "await self._turns.take(mark, partial(self._find, token, mark))",
         "await self._find(token, mark)",
-        ("tests/unit/identity/test_credentials.py::test_a_crowd_with_one_key_is_one_question",),
+        ("tests/unit/identity/test_authenticator.py::test_a_crowd_with_one_key_is_one_question",),
     ),
     Guard(
         "key-taken-along-replaced",
         "a key that is renewed with another's lookup is compared with what was good",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if found is None or not hmac.compare_digest(known.digest, found[0].digest):",
         "if found is None:",
         (f"{CREDENTIALS}::test_what_is_taken_along_is_believed_like_what_was_asked_for",),
@@ -253,7 +253,7 @@ WHO_ASKS = (
     Guard(
         "key-taken-along-older",
         "what is renewed with another's lookup does not replace what was heard since",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if known is None or known.asked_at >= asked_at:  # forgotten, or heard of since",
         "if known is None:",
         (f"{CREDENTIALS}::test_what_is_forgotten_while_it_is_taken_along_is_not_remembered",),
@@ -261,10 +261,10 @@ WHO_ASKS = (
     Guard(
         "key-lookups-at-once",
         "made-up keys take a few connections to the database, not all",
-        "gateway/identity/turns.py",
+        "gateway/identity/single_flight.py",
         "_AT_ONCE = 4",
         "_AT_ONCE = 400",
-        ("tests/unit/identity/test_turns.py::test_a_crowd_with_many_keys_asks_a_few_at_a_time",),
+        ("tests/unit/identity/test_single_flight.py::test_a_crowd_with_many_keys_asks_a_few_at_a_time",),
     ),
 )
 
@@ -762,7 +762,7 @@ CALLS = (
     Guard(
         "policy-approve",
         "what a person has to approve is not the client's to confirm",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         "if bound.decision is Decision.APPROVE:",
         "if False:",
         (f"{CONFIRM}::test_an_approval_is_not_the_users_to_give",),
@@ -770,7 +770,7 @@ CALLS = (
     Guard(
         "policy-confirm",
         "what the user has to confirm is asked before it is done",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "            if not is_allowed:\n                await self._confirm(call, bound.handler, prepared)\n",
         "",
         (f"{RUN}::test_what_cannot_be_asked_yet_is_never_allowed", f"{CONFIRM}::test_anything_but_a_yes_is_a_no"),
@@ -778,7 +778,7 @@ CALLS = (
     Guard(
         "policy-confirm-all",
         "resources and prompts are confirmed like tools",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "        if bound.decision is Decision.CONFIRM:\n            await self._confirm(call, handler, prepared)\n",
         "",
         (f"{CONFIRM}::test_resources_and_prompts_are_confirmed_too",),
@@ -786,7 +786,7 @@ CALLS = (
     Guard(
         "policy-deny-all",
         "resources and prompts that the policy refuses are not prepared",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "        decide(bound)\n        prepared = handler.prepare",
         "        prepared = handler.prepare",
         (f"{FAMILIES}::test_the_policy_holds_for_every_family",),
@@ -794,7 +794,7 @@ CALLS = (
     Guard(
         "confirm-yes",
         "only an accepted form whose box is ticked is a yes",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         'if answer.get("action") != "accept" or said.get("confirm") is not True:',
         'if answer.get("action") != "accept":',
         (f"{CONFIRM}::test_anything_but_a_yes_is_a_no",),
@@ -802,7 +802,7 @@ CALLS = (
     Guard(
         "confirm-digest",
         "a yes to one thing is no yes to another",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         "if asked is not None and asked != digest:",
         "if False:",
         (f"{CONFIRM}::test_a_yes_is_a_yes_to_one_thing",),
@@ -810,7 +810,7 @@ CALLS = (
     Guard(
         "handler-origins",
         "declared requests go only to origins that the tenant allows",
-        "gateway/handlers/requests.py",
+        "gateway/handlers/http_request.py",
         "if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):",
         "if False:",
         (f"{REQUESTS}::test_origins_that_the_tenant_does_not_allow_are_not_called",),
@@ -818,7 +818,7 @@ CALLS = (
     Guard(
         "handler-credential-origin",
         "a named credential goes only to the origins it was stored for",
-        "gateway/handlers/requests.py",
+        "gateway/handlers/http_request.py",
         "if not is_among(url, named.origins):",
         "if False:",
         (f"{REQUESTS}::test_a_credential_is_never_sent_to_another_origin",),
@@ -826,7 +826,7 @@ CALLS = (
     Guard(
         "handler-credential-echo",
         "a named credential that an upstream sends back is blanked out",
-        "gateway/handlers/requests.py",
+        "gateway/handlers/http_request.py",
         "answer = await self._way.redaction.apply(answer, (named.credential,))",
         "pass",
         (f"{REQUESTS}::test_a_named_credential_goes_where_it_belongs_and_nothing_of_it_comes_back",),
@@ -834,7 +834,7 @@ CALLS = (
     Guard(
         "pinned-arguments",
         "what is fixed of an operation's arguments is not the caller's to change",
-        "gateway/handlers/pinned.py",
+        "gateway/handlers/pinned_operation.py",
         '{**given, **cast("dict[str, object]", fixed)}',
         '{**cast("dict[str, object]", fixed), **given}',
         (f"{REQUESTS}::test_an_operation_with_fixed_arguments",),
@@ -842,7 +842,7 @@ CALLS = (
     Guard(
         "recursion-depth",
         "calls inside each other come to an end",
-        "gateway/calls/allowance.py",
+        "gateway/calls/budget.py",
         "if depth >= DEEPEST:",
         "if depth > DEEPEST:",
         (f"{INNER}::test_a_tool_that_calls_itself_comes_to_an_end",),
@@ -850,7 +850,7 @@ CALLS = (
     Guard(
         "recursion-width",
         "one call makes only so many others",
-        "gateway/calls/allowance.py",
+        "gateway/calls/budget.py",
         "if self._calls > MOST_CALLS:",
         "if self._calls > 10_000:",
         (f"{INNER}::test_one_call_makes_only_so_many_others",),
@@ -858,7 +858,7 @@ CALLS = (
     Guard(
         "rounds-once",
         "what was done before a question is not done again",
-        "gateway/handlers/memory.py",
+        "gateway/handlers/call_memo.py",
         "        if isinstance(kept, dict):\n",
         "        if False:\n",
         (f"{INNER}::test_what_was_done_before_a_question_is_not_done_again",),
@@ -866,7 +866,7 @@ CALLS = (
     Guard(
         "rounds-lost",
         "an answer too large to be carried is not asked for twice",
-        "gateway/handlers/memory.py",
+        "gateway/handlers/call_memo.py",
         "        elif not repeatable:\n            self._peer.remember(key, {})\n",
         "",
         (f"{INNER}::test_an_answer_too_large_to_be_carried_is_never_asked_for_twice",),
@@ -874,7 +874,7 @@ CALLS = (
     Guard(
         "answer-size",
         "an answer of a handler has a largest size",
-        "gateway/calls/results.py",
+        "gateway/calls/output_checks.py",
         "if len(encoded) > LARGEST:",
         "if False:",
         (f"{TOOLS}::test_a_huge_result_is_refused",),
@@ -890,7 +890,7 @@ CALLS = (
     Guard(
         "code-exit",
         "nothing that a function raises ends the gateway",
-        "gateway/handlers/python.py",
+        "gateway/handlers/python/runner.py",
         "    except BaseException as error:\n"
         '        raise RuntimeError(f"the function raised {type(error).__name__}") from error\n',
         "",
@@ -899,7 +899,7 @@ CALLS = (
     Guard(
         "prompt-missing",
         "a prompt does not run without what it needs",
-        "gateway/calls/prompting.py",
+        "gateway/calls/prompts.py",
         "    if missing:\n",
         "    if False:\n",
         (f"{FAMILIES}::test_every_missing_argument_is_named",),
@@ -907,7 +907,7 @@ CALLS = (
     Guard(
         "arguments-validated",
         "arguments that break the schema reach no handler",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "        if found:\n            raise ArgumentsInvalid(",
         "        if False:\n            raise ArgumentsInvalid(",
         (f"{RUN}::test_invalid_arguments_reach_no_handler",),
@@ -915,7 +915,7 @@ CALLS = (
     Guard(
         "policy-deny",
         "what the policy denies is not prepared and not sent",
-        "gateway/calls/gates.py",
+        "gateway/calls/policy.py",
         "if bound.decision is Decision.DENY:",
         "if False:",
         (f"{RUN}::test_a_denied_level_is_refused_before_anything_is_prepared",),
@@ -923,7 +923,7 @@ CALLS = (
     Guard(
         "intent-before-send",
         "an unsafe call is in the trail before it is sent",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "if bound.tool.level is not _SAFE:",
         "if False:",
         (f"{RUN}::test_the_intent_of_an_unsafe_call_is_recorded_before_it_is_sent",),
@@ -931,7 +931,7 @@ CALLS = (
     Guard(
         "audit-before-answer",
         "no answer that is not in the trail",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "        await self._trail.write(call.record(_CALL, outcome))\n",
         "",
         (f"{RUN}::test_without_the_trail_a_safe_call_has_no_answer",),
@@ -939,7 +939,7 @@ CALLS = (
     Guard(
         "rate-limit",
         "calls are counted against the tenant's limits",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         "async with admit(call.principal.tenant, call.principal.key, limits):",
         "if True:",
         (f"{RUN}::test_a_full_limit_is_raised_with_its_retry_hint_and_recorded",),
@@ -947,7 +947,7 @@ CALLS = (
     Guard(
         "crash-says-nothing",
         "an unexpected exception's text is not shown to a client",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         '        except Exception:\n            log.exception("call_failed", tool=',
         "        except Exception as error:\n"
         "            return _failed(shape.failure(GatewayError(str(error)), call.correlation_id), 'crashed')\n"
@@ -957,7 +957,7 @@ CALLS = (
     Guard(
         "credential-echo",
         "a credential that an upstream sends back is blanked out",
-        "gateway/handlers/operations.py",
+        "gateway/handlers/openapi_operation.py",
         "return await self._redaction.apply(answer, tuple(stored.values()))",
         "return answer",
         ("tests/behaviour/protocol/test_calls.py::test_stored_credentials_go_out_and_callers_never_do",),
@@ -965,7 +965,7 @@ CALLS = (
     Guard(
         "credential-echo-encoded",
         "a credential that comes back percent-encoded, or in base64, is blanked out too",
-        "gateway/handlers/redaction.py",
+        "gateway/handlers/redaction/redaction.py",
         "decoded = decode(text, self._escapes)",
         "decoded = text",
         ("tests/attacks/test_guarded_places.py::test_a_credential_that_comes_back_encoded_is_blanked",),
@@ -1023,15 +1023,15 @@ CALLS = (
     Guard(
         "credential-over-argument",
         "an argument cannot replace a stored credential",
-        "gateway/upstream/credentials.py",
+        "gateway/upstream/auth/credentials.py",
         "kept = tuple(header for header in request.headers if header[0].lower() != lower)",
         "kept = request.headers",
-        ("tests/unit/upstream/test_credentials.py::test_a_credential_replaces_what_an_argument_put_in_its_place",),
+        ("tests/unit/upstream/auth/test_credentials.py::test_a_credential_replaces_what_an_argument_put_in_its_place",),
     ),
     Guard(
         "pinned-argument",
         "a pinned argument is the tenant's, not the caller's",
-        "gateway/handlers/overridden.py",
+        "gateway/handlers/overridden_operation.py",
         "{**arguments, **self._pinned}",
         "{**arguments}",
         ("tests/behaviour/openapi/test_overrides.py::test_a_pinned_argument_is_sent_and_is_nobodys_to_send",),
@@ -1084,7 +1084,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-table",
         "inner IPv4 addresses are not dialled",
-        "gateway/upstream/addresses.py",
+        "gateway/upstream/egress/addresses.py",
         "return not any(address in network for network in _DENIED_4)",
         "return True",
         (f"{EGRESS}::test_an_inner_address_is_refused_by_both_questions",),
@@ -1092,7 +1092,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-metadata",
         "the metadata address of clouds is in the table",
-        "gateway/upstream/addresses.py",
+        "gateway/upstream/egress/addresses.py",
         '        "169.254.0.0/16",\n',
         "",
         (f"{EGRESS}::test_an_inner_address_is_refused_by_both_questions",),
@@ -1100,7 +1100,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-ipv6",
         "of IPv6 only global addresses are dialled",
-        "gateway/upstream/addresses.py",
+        "gateway/upstream/egress/addresses.py",
         "return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)",
         "return True",
         (f"{EGRESS}::test_an_inner_address_is_refused_by_both_questions",),
@@ -1108,7 +1108,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-transition-networks",
         "IPv6 addresses that carry an IPv4 one inside are refused",
-        "gateway/upstream/addresses.py",
+        "gateway/upstream/egress/addresses.py",
         "return address in _GLOBAL_6 and not any(address in network for network in _DENIED_6)",
         "return address in _GLOBAL_6",
         (f"{EGRESS}::test_an_inner_address_is_refused_by_both_questions",),
@@ -1116,7 +1116,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-allowed-names",
         "a name that the operator allowed never leads to metadata or reserved addresses",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "if parsed is None or not (is_public(parsed) or is_private(parsed)):",
         "if parsed is None:",
         (f"{EGRESS}::test_an_allowed_name_never_reaches_link_local_or_reserved_addresses",),
@@ -1124,7 +1124,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-every-address",
         "one inner address among a name's answers spoils all",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "        for address in addresses:\n            if not",
         "        for address in addresses[:1]:\n            if not",
         (f"{EGRESS}::test_one_bad_answer_spoils_all",),
@@ -1132,7 +1132,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-at-the-dial",
         "IP literals, which no resolver is asked for, are judged when the socket is made",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "if not vetted and not self.may_dial(address, port, permitted):",
         "if False:",
         (f"{OUTBOUND_ATTACKS}::test_no_spelling_reaches_an_inner_address",),
@@ -1140,7 +1140,7 @@ THE_WAY_OUT = (
     Guard(
         "egress-ports",
         "ports of other protocols are not dialled",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)",
         "return is_public(parsed)",
         (f"{EGRESS}::test_ports_of_other_protocols_are_refused",),
@@ -1148,7 +1148,7 @@ THE_WAY_OUT = (
     Guard(
         "tls",
         "an upstream's certificate is checked",
-        "gateway/upstream/dialing.py",
+        "gateway/upstream/http/connector.py",
         "ssl.create_default_context()",
         "ssl._create_unverified_context()",
         ("tests/integration/upstream/test_tls.py::test_an_untrusted_certificate_or_one_of_another_name_is_refused",),
@@ -1164,7 +1164,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-unasked",
         "a connection on which something came that nobody asked for serves no other request",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "if self._answer is None or self._answer.has_ended:\n            raise",
         "if False:\n            raise",
         (f"{ANSWERS}::test_after_an_odd_answer_the_next_request_gets_its_own",),
@@ -1172,15 +1172,15 @@ THE_WAY_OUT = (
     Guard(
         "answer-kept-whole",
         "a connection serves another request only after an answer that has ended",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "if answer.has_ended and answer.status < self._reusable_below and self.is_fit:",
         "if answer.status < self._reusable_below and self.is_fit:",
-        ("tests/unit/upstream/test_http1.py::test_a_connection_released_inside_its_response_is_closed",),
+        ("tests/unit/upstream/http/test_connection.py::test_a_connection_released_inside_its_response_is_closed",),
     ),
     Guard(
         "answer-fields",
         "the headers of an answer are counted",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "if len(self._pairs) >= _FIELDS:",
         "if False:",
         (f"{POOL}::test_answers_that_are_not_http_are_broken",),
@@ -1188,7 +1188,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-head",
         "the bytes before a body are bounded",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "if self._fed > _HEAD:",
         "if False:",
         (f"{ANSWERS}::test_what_does_not_end_is_given_up",),
@@ -1196,7 +1196,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-chunks",
         "what stands between the pieces of a body is bounded",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "self._fed - self._expected > 2 * _HEAD:",
         "False:",
         (f"{ANSWERS}::test_what_does_not_end_is_given_up",),
@@ -1204,7 +1204,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-codings",
         "a transfer coding that was not offered is not guessed at",
-        "gateway/upstream/answers.py",
+        "gateway/upstream/http/response.py",
         'if coding.lower() != b"chunked":',
         "if False:",
         (f"{ANSWERS}::test_an_answer_that_is_not_http_is_broken",),
@@ -1212,7 +1212,7 @@ THE_WAY_OUT = (
     Guard(
         "path-dot-segments",
         "a path value with `.` or `..` is refused",
-        "gateway/upstream/paths.py",
+        "gateway/upstream/serialize/path_safety.py",
         "if _DOT_SEGMENT.search(form):",
         "if False:",
         (f"{PATHS}::test_a_value_that_could_mean_another_path_is_refused",),
@@ -1220,7 +1220,7 @@ THE_WAY_OUT = (
     Guard(
         "path-decoded-twice",
         "a path value is judged as servers behind us will decode it",
-        "gateway/upstream/paths.py",
+        "gateway/upstream/serialize/path_safety.py",
         "for form in (text, once, twice):",
         "for form in (text,):",
         (f"{PATHS}::test_a_value_that_could_mean_another_path_is_refused",),
@@ -1228,7 +1228,7 @@ THE_WAY_OUT = (
     Guard(
         "path-joined",
         "values that are harmless alone and climb together are refused",
-        "gateway/upstream/request.py",
+        "gateway/upstream/serialize/request_builder.py",
         "            if has_dot_segment(url):",
         "            if False:",
         (f"{GUARD_ATTACKS}::test_a_value_that_completes_a_dot_segment_of_the_document_is_refused",),
@@ -1236,7 +1236,7 @@ THE_WAY_OUT = (
     Guard(
         "path-encoded",
         "a path value is percent-encoded, so that it stays one value",
-        "gateway/upstream/styles.py",
+        "gateway/upstream/serialize/styles.py",
         "        return encode(text)\n\n    def write(value: object) -> str:\n        if style is Style.MATRIX:",
         "        return text\n\n    def write(value: object) -> str:\n        if style is Style.MATRIX:",
         (f"{PATHS}::test_other_values_are_encoded_whole",),
@@ -1244,23 +1244,27 @@ THE_WAY_OUT = (
     Guard(
         "header-injection",
         "an argument in a header can neither end it nor start another",
-        "gateway/upstream/request.py",
+        "gateway/upstream/serialize/request_builder.py",
         "if not is_header_value(text):",
         "if False:",
-        ("tests/unit/upstream/test_request.py::test_header_values_that_would_arrive_differently_are_refused",),
+        (
+            "tests/unit/upstream/serialize/test_request_builder.py::test_header_values_that_would_arrive_differently_are_refused",
+        ),
     ),
     Guard(
         "header-identity",
         "Host, Authorization, Cookie and X-Forwarded-* are never filled from arguments",
-        "gateway/upstream/request.py",
+        "gateway/upstream/serialize/request_builder.py",
         "if not is_argument_header(parameter.name):",
         "if False:",
-        ("tests/unit/upstream/test_request.py::test_headers_of_the_gateway_are_not_filled_from_arguments",),
+        (
+            "tests/unit/upstream/serialize/test_request_builder.py::test_headers_of_the_gateway_are_not_filled_from_arguments",
+        ),
     ),
     Guard(
         "header-framing",
         "whatever made it, no request with a header that changes the message is sent",
-        "gateway/upstream/heads.py",
+        "gateway/upstream/http/request_head.py",
         "if not is_sendable_header(name) or not is_header_value(value):",
         "if False:",
         (f"{POOL}::test_headers_that_would_change_the_message_are_never_sent",),
@@ -1268,7 +1272,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-limit-declared",
         "an answer that says it is too large is not read",
-        "gateway/upstream/pool.py",
+        "gateway/upstream/client.py",
         "if declared is not None and declared > limit:",
         "if False:",
         (f"{POOL}::test_a_body_beyond_the_limit_is_not_read",),
@@ -1276,7 +1280,7 @@ THE_WAY_OUT = (
     Guard(
         "answer-limit-counted",
         "an answer without a length is cut at the limit",
-        "gateway/upstream/pool.py",
+        "gateway/upstream/client.py",
         "while len(whole) <= limit:",
         "while len(whole) <= 2 * limit:",
         (f"{GUARD_ATTACKS}::test_an_answer_without_a_length_is_cut_at_the_limit",),
@@ -1284,7 +1288,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-limit",
         "an inflated answer is cut at the limit",
-        "gateway/upstream/inflate.py",
+        "gateway/upstream/http/decompression.py",
         "if self._out > self._limit or (",
         "if (",
         (f"{INFLATE}::test_a_result_beyond_the_limit_is_refused",),
@@ -1292,7 +1296,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-ratio",
         "a bomb is stopped by what comes out per byte",
-        "gateway/upstream/inflate.py",
+        "gateway/upstream/http/decompression.py",
         " or (self._out > _RATIO_FROM and self._out > _RATIO * self._in):",
         ":",
         (f"{INFLATE}::test_a_bomb_is_stopped_by_its_ratio",),
@@ -1300,7 +1304,7 @@ THE_WAY_OUT = (
     Guard(
         "inflate-members",
         "empty members cost time without end",
-        "gateway/upstream/inflate.py",
+        "gateway/upstream/http/decompression.py",
         "self._members > _MEMBERS or ",
         "",
         (f"{INFLATE}::test_a_stream_of_countless_members_is_refused",),
@@ -1308,15 +1312,15 @@ THE_WAY_OUT = (
     Guard(
         "events-bounded",
         "an event stream that does not end is left after so many events and bytes",
-        "gateway/upstream/events.py",
+        "gateway/upstream/http/event_stream.py",
         "return self._count >= MOST_EVENTS or len(self._body) > self._limit",
         "return False",
-        ("tests/unit/upstream/test_events.py::test_events_are_counted_and_bounded",),
+        ("tests/unit/upstream/http/test_event_stream.py::test_events_are_counted_and_bounded",),
     ),
     Guard(
         "part-of-an-answer",
         "whoever needs the whole of an answer is not given a part",
-        "gateway/upstream/pool.py",
+        "gateway/upstream/client.py",
         "if carried[2] is not None:",
         "if False:",
         ("tests/integration/upstream/test_event_streams.py::test_whoever_needs_the_whole_is_not_given_a_part",),
@@ -1670,10 +1674,10 @@ SLOW_CLIENTS = (
     Guard(
         "charsets-only",
         "an upstream cannot choose a codec whose time grows with the square of the text",
-        "gateway/handlers/charsets.py",
+        "gateway/handlers/response_body/charsets.py",
         "return name if _KNOWN.fullmatch(name) else None",
         "return name",
-        ("tests/unit/handlers/test_charsets.py::test_a_codec_that_is_no_charset_is_not_used",),
+        ("tests/unit/handlers/response_body/test_charsets.py::test_a_codec_that_is_no_charset_is_not_used",),
     ),
     Guard(
         "cli-one-segment",
@@ -1705,7 +1709,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "connection-of-one-tenant",
         "a kept upstream connection serves one tenant",
-        "gateway/upstream/pool.py",
+        "gateway/upstream/client.py",
         "PoolKey(tenant, origin.key, request.credential)",
         'PoolKey("", origin.key, request.credential)',
         (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),
@@ -1713,7 +1717,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "connection-of-one-credential",
         "a kept upstream connection serves one stored credential",
-        "gateway/upstream/pool.py",
+        "gateway/upstream/client.py",
         "PoolKey(tenant, origin.key, request.credential)",
         'PoolKey(tenant, origin.key, b"")',
         (f"{SMUGGLING}::test_two_credentials_of_one_tenant_share_no_connection",),
@@ -1721,15 +1725,15 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "credential-on-the-request",
         "a request with a stored credential says which",
-        "gateway/upstream/credentials.py",
+        "gateway/upstream/auth/credentials.py",
         "return replace(request, credential=digest_of(",
         'return replace(request, credential=b"" and digest_of(',
-        ("tests/unit/upstream/test_credentials.py::test_requests_with_other_secrets_use_other_connections",),
+        ("tests/unit/upstream/auth/test_credentials.py::test_requests_with_other_secrets_use_other_connections",),
     ),
     Guard(
         "unread-body",
         "a body that the upstream may leave unread ends its connection",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         'if method not in _WITH_BODY or b"\\n" in body or b"\\r" in body:',
         "if False:",
         (f"{SMUGGLING}::test_an_unread_body_meets_no_other_request",),
@@ -1737,23 +1741,25 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "unread-body-of-an-error",
         "an error response to a request with a body ends the connection",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "answer.has_ended and answer.status < self._reusable_below and self.is_fit",
         "answer.has_ended and self._reusable_below and self.is_fit",
-        ("tests/integration/upstream/test_connections.py::test_an_error_to_a_request_with_a_body_ends_its_connection",),
+        ("tests/integration/upstream/http/test_pool.py::test_an_error_to_a_request_with_a_body_ends_its_connection",),
     ),
     Guard(
         "response-before-the-request-ends",
         "a response that began before the request was sent ends the connection",
-        "gateway/upstream/http1.py",
+        "gateway/upstream/http/connection.py",
         "if self._fed == 0 and self._is_sending:",
         "if False:",
-        ("tests/unit/upstream/test_http1.py::test_a_response_before_the_end_of_the_request_closes_the_connection",),
+        (
+            "tests/unit/upstream/http/test_connection.py::test_a_response_before_the_end_of_the_request_closes_the_connection",
+        ),
     ),
     Guard(
         "bytes-on-an-idle-connection",
         "bytes that came while a connection was idle are no response to the next request",
-        "gateway/upstream/connections.py",
+        "gateway/upstream/http/pool.py",
         "connection.kept_at + _KEPT_S > now and connection.is_quiet",
         "connection.kept_at + _KEPT_S > now and connection.is_fit",
         (f"{CONNECTIONS}::test_bytes_that_the_loop_has_not_seen_yet_end_a_kept_connection",),
@@ -1761,7 +1767,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "share-of-the-connections",
         "one tenant holds at most a quarter of the upstream connections",
-        "gateway/upstream/connections.py",
+        "gateway/upstream/http/pool.py",
         "is_at_share = self._held[key.tenant] >= self._share",
         "is_at_share = False",
         (f"{CONNECTIONS}::test_a_tenant_holds_no_more_than_its_share",),
@@ -1769,7 +1775,7 @@ UPSTREAM_CONNECTIONS = (
     Guard(
         "turns-at-the-connections",
         "tenants that wait for a connection are served in turn",
-        "gateway/upstream/connections.py",
+        "gateway/upstream/http/pool.py",
         "        queue = self._waiting.pop(tenant)\n        queue.popleft()",
         "        queue = self._waiting[tenant]\n        queue.popleft()",
         (f"{CONNECTIONS}::test_tenants_that_wait_for_room_are_served_in_turn",),
@@ -1799,12 +1805,12 @@ EGRESS_OF_TENANTS = (
         "gateway/jobs/watch_poller.py",
         "self.catalog.upstream.ask(request, tenant=look.tenant, limit_bytes=LARGEST)",
         "self.catalog.upstream.ask(request, limit_bytes=LARGEST)",
-        ("tests/unit/upstream/test_allow_list.py::test_every_request_names_its_tenant",),
+        ("tests/unit/upstream/egress/test_allow_list.py::test_every_request_names_its_tenant",),
     ),
     Guard(
         "egress-exact-port",
         "a permission is for one port of a name",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "if named in self._global or named in permitted:",
         "if named in self._global or named[0] in {name for name, _ in permitted}:",
         (f"{OUTBOUND_PERMISSIONS}::test_another_port_is_another_upstream",),
@@ -1812,7 +1818,7 @@ EGRESS_OF_TENANTS = (
     Guard(
         "egress-exact-port-of-an-address",
         "a permission is for one port of an address",
-        "gateway/upstream/guard.py",
+        "gateway/upstream/egress/guard.py",
         "if (parsed, port) in self._global or (parsed, port) in permitted:",
         "if (parsed, port) in self._global or parsed in {host for host, _ in permitted}:",
         (f"{OUTBOUND_PERMISSIONS}::test_another_port_is_another_upstream",),
@@ -1820,7 +1826,7 @@ EGRESS_OF_TENANTS = (
     Guard(
         "egress-withdrawn-connections",
         "an idle connection that was opened under a withdrawn permission serves no more",
-        "gateway/upstream/origins.py",
+        "gateway/upstream/egress/origins.py",
         "    permitted: AllowList = NOTHING\n",
         "    permitted: AllowList = NOTHING\n    __eq__ = lambda one, other: tuple(one)[:3] == tuple(other)[:3]\n"
         "    __hash__ = lambda one: hash(tuple(one)[:3])\n",
@@ -1837,7 +1843,7 @@ EGRESS_OF_TENANTS = (
     Guard(
         "egress-exact-entries",
         "an entry is one host and one port, never a spelling that a resolver reads as another address",
-        "gateway/upstream/allow_list.py",
+        "gateway/upstream/egress/allow_list.py",
         " or not _NAME.fullmatch(name) or _looks_numeric(name):",
         ":",
         ("tests/integration/catalog/test_egress.py::test_an_entry_that_is_not_exact_is_refused_by_its_place",),
@@ -2111,7 +2117,7 @@ ARGUMENT_BUDGET = (
     Guard(
         "child-wall-time",
         "a child process that does not end is ended",
-        "gateway/calls/checks.py",
+        "gateway/calls/costly_validation.py",
         "                with anyio.fail_after(self._limits.wall_s):\n",
         "                with anyio.CancelScope():\n",
         (f"{CHECKS}::test_a_check_that_takes_more_than_it_may_is_a_refusal",),
@@ -2127,10 +2133,10 @@ ARGUMENT_BUDGET = (
     Guard(
         "answer-values",
         "an upstream's answer of very many values is not read on the event loop",
-        "gateway/handlers/media.py",
+        "gateway/handlers/response_body/reading.py",
         "    _refuse_many(answer.body)\n",
         "",
-        ("tests/unit/handlers/test_media.py::test_an_answer_of_very_many_values_is_not_read",),
+        ("tests/unit/handlers/response_body/test_reading.py::test_an_answer_of_very_many_values_is_not_read",),
     ),
 )
 
@@ -2138,7 +2144,7 @@ ANSWERS_SHOWN = (
     Guard(
         "redaction-of-headers",
         "headers of an answer that are shown are redacted as its body is",
-        "gateway/handlers/redaction.py",
+        "gateway/handlers/redaction/redaction.py",
         "answer = self._with_headers(answer)",
         "pass",
         (f"{CREDENTIALS_IN_ANSWERS}::test_no_header_shows_a_credential",),
@@ -2146,7 +2152,7 @@ ANSWERS_SHOWN = (
     Guard(
         "redaction-of-charsets",
         "text is compared in the charset in which it will be read",
-        "gateway/handlers/redaction.py",
+        "gateway/handlers/redaction/redaction.py",
         "text = self._in_utf8(body, kind, parameters) if is_read else None",
         "text = None",
         (f"{CREDENTIALS_IN_ANSWERS}::test_secrets_are_found_in_the_charset_of_the_text",),
@@ -2154,7 +2160,7 @@ ANSWERS_SHOWN = (
     Guard(
         "redaction-of-base64",
         "a credential is found in base64 at every offset",
-        "gateway/handlers/secret_forms.py",
+        "gateway/handlers/redaction/secret_encodings.py",
         "in _EDGES[:offsets]:",
         "in _EDGES[:1]:",
         (f"{CREDENTIALS_IN_ANSWERS}::test_no_encoding_of_a_credential_is_shown",),
@@ -2162,7 +2168,7 @@ ANSWERS_SHOWN = (
     Guard(
         "redaction-is-bounded",
         "an answer that shows credentials in thousands of places is replaced whole",
-        "gateway/handlers/redaction.py",
+        "gateway/handlers/redaction/redaction.py",
         "redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)",
         "redacted = self._without(text, spans)",
         (f"{CREDENTIALS_IN_ANSWERS}::test_an_answer_that_is_nothing_but_credentials_is_replaced_whole",),
@@ -2194,7 +2200,7 @@ ANSWERS_SHOWN = (
     Guard(
         "counted-level",
         "policy decides by the level that counts, not by the one that is shown",
-        "gateway/handlers/bind.py",
+        "gateway/handlers/binding.py",
         "decision_for(tool.level)",
         "decision_for(tool.safety)",
         (f"{DECLARED_LEVELS}::test_an_alias_declared_safe_is_judged_as_its_operation",),
@@ -2202,15 +2208,15 @@ ANSWERS_SHOWN = (
     Guard(
         "repeated-names",
         "JSON that names a member twice has no structured content that may differ from its text",
-        "gateway/calls/shape.py",
+        "gateway/calls/result_rendering.py",
         "    if has_repeated_names(compact):",
         "    if False:",
-        ("tests/unit/calls/test_repeated_names.py::test_a_name_that_stands_twice_leaves_no_structured_content",),
+        ("tests/unit/calls/test_duplicate_members.py::test_a_name_that_stands_twice_leaves_no_structured_content",),
     ),
     Guard(
         "steps-outline",
         "who confirms a list of steps reads which requests it sends",
-        "gateway/handlers/kinds.py",
+        "gateway/handlers/factory.py",
         ", outline=Outline(spec, self.way))",
         ")",
         (f"{CONFIRM}::test_a_list_of_steps_is_confirmed_with_its_requests",),
@@ -2218,7 +2224,7 @@ ANSWERS_SHOWN = (
     Guard(
         "preview-stored-credentials",
         "who confirms a call reads no stored credential that a caller put into it",
-        "gateway/handlers/previews.py",
+        "gateway/handlers/previews/requests.py",
         "    if credentials:",
         "    if False:",
         (f"{CONFIRM}::test_the_whole_request_is_shown_without_credentials",),
@@ -2226,7 +2232,7 @@ ANSWERS_SHOWN = (
     Guard(
         "preview-named-credentials",
         "what is named like a credential is not shown to who confirms a call",
-        "gateway/handlers/previews.py",
+        "gateway/handlers/previews/requests.py",
         "if found[2] and _SECRET.search(found[1]) else found[0]",
         "if False else found[0]",
         (f"{CONFIRM}::test_the_whole_request_is_shown_without_credentials",),
@@ -2234,7 +2240,7 @@ ANSWERS_SHOWN = (
     Guard(
         "preview-lines",
         "no text of a caller looks like another line of the question",
-        "gateway/handlers/previews.py",
+        "gateway/handlers/previews/requests.py",
         "return _UNPRINTABLE.sub(_escaped, text)",
         "return text",
         (f"{CONFIRM}::test_the_whole_request_is_shown_without_credentials",),
@@ -2242,7 +2248,7 @@ ANSWERS_SHOWN = (
     Guard(
         "preview-room",
         "a long body hides no later request of a list of steps",
-        "gateway/handlers/step_outlines.py",
+        "gateway/handlers/previews/steps.py",
         "cut(self._show(act, known, room), room)",
         "self._show(act, known, 4_000)",
         (f"{CONFIRM}::test_a_long_body_hides_no_later_request",),
@@ -2250,7 +2256,7 @@ ANSWERS_SHOWN = (
     Guard(
         "confirm-recorded",
         "what the user decided is in the trail before the call goes on",
-        "gateway/calls/run.py",
+        "gateway/calls/pipeline.py",
         'await self._trail.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))',
         "pass",
         (f"{CONFIRM}::test_what_the_user_confirms_is_done",),
@@ -2266,7 +2272,7 @@ ANSWERS_SHOWN = (
     Guard(
         "token-endpoint-errors",
         "a token endpoint cannot have the secret shown as its error code",
-        "gateway/upstream/token_requests.py",
+        "gateway/upstream/auth/token_endpoint.py",
         'if error in _NAMED else ""',
         'if error else ""',
         (f"{CREDENTIALS_IN_ANSWERS}::test_a_token_endpoint_cannot_have_its_error_shown",),
@@ -2382,7 +2388,7 @@ FAIR_SHARES = (
     Guard(
         "share-of-lookups",
         "many names of one silent name server hold a quarter of the threads",
-        "gateway/upstream/resolver.py",
+        "gateway/upstream/egress/resolver.py",
         "domain = _domain_of(host)",
         "domain = host",
         ("tests/attacks/test_fair_pools.py::test_names_below_one_domain_hold_a_quarter_of_the_lookups",),
@@ -2406,17 +2412,17 @@ FAIR_SHARES = (
     Guard(
         "remembered-by-token",
         "spellings of one header are one remembered key",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "known = self._known.get(self._mark_of(token))",
         'known = self._known.get(self._mark_of((authorization or "").encode()))',
-        ("tests/unit/identity/test_credentials.py::test_spellings_of_one_header_are_remembered_once",),
+        ("tests/unit/identity/test_authenticator.py::test_spellings_of_one_header_are_remembered_once",),
     ),
 )
 
 ADMIN_LIMITS = "tests/unit/admin/test_limits.py"
 ADMIN_FLOODS = "tests/attacks/test_admin_floods.py"
 ADMIN_LISTENER = "tests/behaviour/serving/test_admin_listener.py"
-FAILURES = "tests/unit/identity/test_failures.py"
+FAILURES = "tests/unit/identity/test_failure_limit.py"
 TOKEN_BUCKETS = "tests/unit/identity/test_token_buckets.py"
 KEY_SCOPES = "tests/attacks/test_key_scopes.py"
 IDEMPOTENCY = "tests/integration/catalog/test_idempotency.py"
@@ -2514,7 +2520,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-limited",
         "failed authentications beyond the limit of an address get 429 and write no line",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if is_exceeded:",
         "if False:",
         (f"{FAILURES}::test_failures_beyond_the_limit_of_an_address_are_told_to_wait",),
@@ -2522,7 +2528,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-batched",
         "after a few failures, unknown keys of an address are looked up together",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "suspect = client if self._failures.is_suspect(client) else None",
         "suspect = None",
         (f"{FAILURES}::test_wrong_keys_beyond_the_limit_are_looked_up_together",),
@@ -2530,7 +2536,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-all-addresses",
         "the failures of all addresses together are bounded",
-        "gateway/identity/failures.py",
+        "gateway/identity/failure_limit.py",
         'buckets.wait_for(address, buckets.burst * (1 - _SUSPECT)) > 0 or self._all.wait_for("") > 0',
         "buckets.wait_for(address, buckets.burst * (1 - _SUSPECT)) > 0",
         (f"{FAILURES}::test_the_failures_of_all_addresses_have_a_limit_together",),
@@ -2538,7 +2544,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-known-keys",
         "a key that was valid here does not wait behind a flood from its address",
-        "gateway/identity/credentials.py",
+        "gateway/identity/authenticator.py",
         "if suspect is None or mark in self._known:",
         "if suspect is None:",
         (f"{FAILURES}::test_a_key_that_was_valid_here_does_not_wait_for_a_batch",),
@@ -2546,7 +2552,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-batch-bounded",
         "a batch of lookups is bounded, for each address and in all",
-        "gateway/identity/failures.py",
+        "gateway/identity/failure_limit.py",
         "if batch.size >= self._most or batch.by_address[address] >= self._most_each:",
         "if False:",
         (f"{FAILURES}::test_a_batch_is_bounded_for_each_address_and_in_all",),
@@ -2554,7 +2560,7 @@ ADMIN_DOOR = (
     Guard(
         "failures-logged-once",
         "an address beyond its limit is logged once in a while",
-        "gateway/identity/failures.py",
+        "gateway/identity/failure_limit.py",
         'if is_over and not self._said.take(address) and not self._lines.take(""):',
         "if is_over:",
         (f"{FAILURES}::test_an_address_beyond_its_limit_is_logged_once",),

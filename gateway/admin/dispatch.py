@@ -23,7 +23,7 @@ from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.identity.permissions import require
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, read_body

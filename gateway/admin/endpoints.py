@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from gateway.admin.forms import read_body, read_query
 from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
 from gateway.catalog.transaction import Author, Catalog

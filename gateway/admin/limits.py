@@ -1,8 +1,8 @@
 """Limits of the admin API on this replica: rates and open requests by key, tenant and client address; costly work.
 
 They are counted before a tenant is looked up and before a body is read, in memory alone. Credentials themselves are
-limited one step earlier (`gateway.identity.failures`). The operator's key has limits of its own and none by address, so
-no client that shares its address takes anything from it.
+limited one step earlier (`gateway.identity.failure_limit`). The operator's key has limits of its own and none by
+address, so no client that shares its address takes anything from it.
 """
 
 import time

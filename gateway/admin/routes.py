@@ -30,7 +30,7 @@ from gateway.admin import (
 from gateway.admin.description import DOCUMENT, describe
 from gateway.admin.dispatch import Document, Gate, Missing, Path
 from gateway.admin.endpoints import Admin, Route
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.transaction import Catalog
 from gateway.connections.connections import Connections

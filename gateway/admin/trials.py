@@ -8,7 +8,7 @@ from gateway.admin.endpoints import Admin, Answer, Call, Endpoint
 from gateway.admin.limits import Work
 from gateway.admin.schemas import Asked, NoBody, NoQuery, Sent
 from gateway.admin.schemas_primitives import PromptTry, ToolTry, UriQuery
-from gateway.calls import shape
+from gateway.calls import result_rendering
 from gateway.catalog.primitives.queries import get_listed
 from gateway.catalog.tenants import get_tenant
 from gateway.domain.identifiers import KeyId
@@ -16,8 +16,8 @@ from gateway.domain.keys import Scope
 from gateway.domain.primitives import Family
 from gateway.domain.principals import Principal
 from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault, NotFound
-from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
-from gateway.handlers.port import Handler, Prepared
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.interfaces import Handler, Prepared
 
 B = TypeVar("B", bound=Sent)
 Q = TypeVar("Q", bound=Asked)
@@ -39,7 +39,7 @@ async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
             principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
         )
         summary = await _summarise(bound.handler, prepared)
-    return _answer(prepared, summary, shape.decode(members))
+    return _answer(prepared, summary, result_rendering.decode(members))
 
 
 async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:

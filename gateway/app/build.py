@@ -29,7 +29,7 @@ from gateway.app.readiness import Readiness
 from gateway.app.registrations import Registrations
 from gateway.app.updates import build_hooks, build_rounds
 from gateway.domain.ceilings import read_ceilings
-from gateway.identity.failures import FailureLimit
+from gateway.identity.failure_limit import FailureLimit
 from gateway.protocol.app import Face
 from gateway.redis.sessions.stores import Backing, back_sessions
 from gateway.settings import Settings

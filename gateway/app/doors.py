@@ -22,8 +22,8 @@ from gateway.store.database.circuit_breaker import Silence
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
 from gateway.telemetry.traces import Traces
-from gateway.upstream.heads_endpoint import EndpointHeads
-from gateway.upstream.pool import Upstream
+from gateway.upstream.audit_heads_endpoint import EndpointHeads
+from gateway.upstream.client import Upstream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

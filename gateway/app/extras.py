@@ -23,8 +23,8 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.tenants import SLUG
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
-from gateway.handlers.code import TIMEOUT_S, CodeHandler
-from gateway.handlers.functions import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
+from gateway.handlers.python.registry import TIMEOUT_S, CodeHandler
+from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
 
 Level = Safety | str
 

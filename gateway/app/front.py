@@ -20,7 +20,7 @@ from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.snapshots.python_primitives import CodeCatalog
 from gateway.catalog.transaction import Catalog
 from gateway.domain.policy import Limits
-from gateway.identity.credentials import digest_key
+from gateway.identity.authenticator import digest_key
 from gateway.protocol.app import Face
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics

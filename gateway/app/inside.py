@@ -6,8 +6,8 @@ from gateway.app.doors import Doors
 from gateway.app.keys import Keys
 from gateway.app.registrations import Registrations
 from gateway.app.stored_keys import StoredKeys
-from gateway.calls.run import Calls
-from gateway.calls.shape import Shaper
+from gateway.calls.pipeline import Calls
+from gateway.calls.result_rendering import Shaper
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.snapshots.credential_cache import StoredSecrets
 from gateway.catalog.snapshots.outline_cache import Outlines
@@ -15,17 +15,17 @@ from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.policy import Limits
-from gateway.handlers.bind import Binder
-from gateway.handlers.query import Queries
-from gateway.identity.credentials import Credentials
-from gateway.identity.failures import FailureLimit
+from gateway.handlers.api_query import Queries
+from gateway.handlers.binding import Binder
+from gateway.identity.authenticator import Credentials
+from gateway.identity.failure_limit import FailureLimit
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.caches.result_overflow import Leftovers
 from gateway.redis.limits.call_limiter import Buckets
-from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
+from gateway.registry.views import Views
 from gateway.telemetry.metrics import Metrics
-from gateway.upstream.tokens import Tokens
+from gateway.upstream.auth.oauth_tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

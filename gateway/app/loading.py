@@ -21,7 +21,7 @@ from gateway.app.extras import (
 from gateway.app.registrations import Registrations
 from gateway.definitions.contract.tool_registry import ToolRegistry
 from gateway.errors import BrokenSetting, Fault, GatewayError, HandlerInvalid
-from gateway.handlers.functions import ToolFunction
+from gateway.handlers.python.signatures import ToolFunction
 from gateway.settings import PREFIX, Settings
 
 log = structlog.get_logger(__name__)

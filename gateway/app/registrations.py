@@ -12,7 +12,7 @@ from typing import TypeVar
 from gateway.catalog.snapshots.python_primitives import CodePrimitive
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
-from gateway.handlers.code import CodeHandler
+from gateway.handlers.python.registry import CodeHandler
 from gateway.openapi.operation.names import RESERVED
 
 _OWNER = "code"

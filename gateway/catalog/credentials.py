@@ -19,7 +19,7 @@ from gateway.domain.requests import Credential
 from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import credentials, primitives, watches
 from gateway.store.engine import Db
-from gateway.upstream.wire import is_header_value, is_sendable_header
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header
 
 MOST = 1_000
 """Credentials of one tenant."""

@@ -15,7 +15,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.store import egress
 from gateway.store.engine import Store
-from gateway.upstream.allow_list import FORM, NOTHING, AllowList, read_entry, read_stored, write_entry
+from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowList, read_entry, read_stored, write_entry
 
 
 async def get_egress(tenant: TenantId, catalog: Catalog) -> Egress:

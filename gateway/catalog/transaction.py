@@ -26,7 +26,7 @@ from gateway.store.audit import entries
 from gateway.store.audit.outside_heads import OutsideHeads
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Db, Store
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 
 log = structlog.get_logger(__name__)
 

@@ -17,14 +17,14 @@ import structlog
 from anyio.abc import TaskGroup
 
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.roster import Follower, Listener, Room, Roster
+from gateway.connections.subscribers import Follower, Listener, Room, Roster
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Principal
 from gateway.domain.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unavailable
-from gateway.registry.build import Views
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
+from gateway.registry.views import Views
 
 log = structlog.get_logger(__name__)
 

@@ -11,8 +11,8 @@ import msgspec
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request ready for the wire; the URL is absolute and fully encoded.
 
-    `credential` is the digest of the secrets on it (`upstream.credentials.digest_of`): requests with other secrets use
-    other connections.
+    `credential` is the digest of the secrets on it (`upstream.auth.credentials.digest_of`): requests with other secrets
+    use other connections.
     """
 
     method: str

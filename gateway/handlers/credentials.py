@@ -3,7 +3,7 @@
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import NamedCredential, UpstreamRequest
 from gateway.errors import CredentialMissing
-from gateway.upstream.credentials import apply
+from gateway.upstream.auth.credentials import apply
 
 _PLACES = {
     "header": SchemeKind.API_KEY_HEADER,

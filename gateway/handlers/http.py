@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from gateway.domain.requests import UpstreamRequest
-from gateway.handlers.filling import variables_of
-from gateway.handlers.forms import Form
-from gateway.handlers.port import Call, Prepared
-from gateway.handlers.requests import Requester
+from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.http_request import Requester
+from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.result_forms import Form
 
 _Answer = TypeVar("_Answer")
 

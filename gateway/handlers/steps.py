@@ -33,14 +33,14 @@ from gateway.definitions.handlers.specs import (
 )
 from gateway.domain.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed, NotFound
-from gateway.handlers.asking import answer_of, question_of
-from gateway.handlers.bodies import is_json
-from gateway.handlers.filling import fill, variables_of
-from gateway.handlers.forms import Form
-from gateway.handlers.media import kind_of, read_json, read_text
-from gateway.handlers.memory import Memory
-from gateway.handlers.port import Call, LogLevel
-from gateway.handlers.requests import Exit, Requester
+from gateway.handlers.call_memo import Memory
+from gateway.handlers.declared_answers import fill, variables_of
+from gateway.handlers.elicitation import answer_of, question_of
+from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.interfaces import Call, LogLevel
+from gateway.handlers.response_body.kinds import is_json
+from gateway.handlers.response_body.reading import kind_of, read_json, read_text
+from gateway.handlers.result_forms import Form
 
 LIST_S = 60.0
 _MOST_KEPT = 4 * 1024 * 1024

@@ -22,8 +22,8 @@ from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnre
 from gateway.handlers.credentials import with_credential
 from gateway.handlers.origins import is_among
 from gateway.store.jobs import DueWork
-from gateway.upstream.pool import WholeAnswer
-from gateway.upstream.wire import is_header_value
+from gateway.upstream.client import WholeAnswer
+from gateway.upstream.serialize.header_checks import is_header_value
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Self
 import structlog
 from mcp_types import SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.connections.connections import Connections
 from gateway.domain.events import (
     Event,
@@ -21,7 +21,7 @@ from gateway.domain.events import (
 )
 from gateway.domain.fair_share import FairShare
 from gateway.domain.principals import Principal
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.jobs.template_fanout import Instances
 from gateway.protocol.endpoint import Endpoint
 from gateway.protocol.fast_path import Plain

@@ -30,7 +30,7 @@ from gateway.errors import (
     NotFound,
     Unauthenticated,
 )
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.protocol.http.responses import (
     accepts,
     answer,

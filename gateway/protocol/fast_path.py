@@ -2,8 +2,8 @@
 
 This is an accept-only edge in front of the SDK. It recognises two forms of request and refuses nothing: whatever it
 does not recognise to the last member goes the long way, so that there is one judge of errors. By then the body has
-passed the strict parser, and a call goes through the same stations as every other (`calls.run`). A result stays the
-bytes that the stations made of it, a list the bytes that were once made of its page.
+passed the strict parser, and a call goes through the same stations as every other (`calls.pipeline`). A result stays
+the bytes that the stations made of it, a list the bytes that were once made of its page.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 from starlette.types import Scope
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.http.results import STRUCTURED, Reply, called, failed, listed

@@ -6,8 +6,8 @@ from contextvars import ContextVar
 import msgspec
 
 from gateway.domain.principals import Principal
-from gateway.handlers.port import Peer
-from gateway.handlers.silent import SILENT
+from gateway.handlers.interfaces import Peer
+from gateway.handlers.null_peer import SILENT
 from gateway.registry.registry import Registry
 
 Spawn = Callable[..., object]

@@ -6,8 +6,8 @@ from typing import Generic, TypeVar
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.primitives import Primitive
 from gateway.domain.tools import Origin, Tool
-from gateway.handlers.bind import Binder
-from gateway.registry.specs import kind_of
+from gateway.handlers.binding import Binder
+from gateway.registry.handler_kinds import kind_of
 
 _REFERRING = "openapi"
 _Item = TypeVar("_Item", bound=Tool | Primitive)

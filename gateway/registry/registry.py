@@ -9,11 +9,11 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
 from gateway.domain.tools import Tool
-from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTemplate, BoundTool
-from gateway.registry.build import View
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.registry.cursors import Cursors
-from gateway.registry.listing import Page
-from gateway.registry.shown import Shown
+from gateway.registry.paging import Page
+from gateway.registry.views import View
+from gateway.registry.visibility import Shown
 
 
 class Registry(msgspec.Struct, frozen=True):

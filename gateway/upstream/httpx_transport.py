@@ -8,8 +8,8 @@ import httpx
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.credentials import digest_of_headers
-from gateway.upstream.pool import Upstream
+from gateway.upstream.auth.credentials import digest_of_headers
+from gateway.upstream.client import Upstream
 
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}

@@ -8,7 +8,7 @@ back together.
 import random
 
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.faults import ConnectedLate, Disconnected, NotConnected
+from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
 AT_MOST = 2
 """How often one request is sent again."""

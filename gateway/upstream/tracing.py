@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
 from gateway.telemetry.traces import CARRIED, Traces, fail
-from gateway.upstream.answers import Answer
+from gateway.upstream.http.response import Answer
 
 Carried = tuple[Answer, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.domain.principals import Caller, Principal
 from gateway.errors import Unauthenticated
-from gateway.identity.credentials import REFUSED, Credentials
+from gateway.identity.authenticator import REFUSED, Credentials
 from gateway.telemetry.labels import LABELS
 from gateway.web.fields import fields_of
 

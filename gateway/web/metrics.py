@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from gateway.domain.principals import Operator
 from gateway.errors import Forbidden
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.telemetry.metrics import Metrics
 from gateway.web.authentication import authenticate, authorization_of
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from gateway.calls.run import Limiter
+from gateway.calls.pipeline import Limiter
 from gateway.catalog.policies import get_policy
 from gateway.catalog.transaction import Catalog
 from gateway.catalog.updates.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery

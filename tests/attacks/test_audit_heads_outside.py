@@ -19,8 +19,8 @@ from gateway.store.audit.anchors import TrailHead
 from gateway.store.audit.head_file import FileHeads
 from gateway.store.audit.outside_heads import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head
 from gateway.store.encryption import Sealer
-from gateway.upstream.heads_endpoint import EndpointHeads
-from gateway.upstream.pool import Upstream
+from gateway.upstream.audit_heads_endpoint import EndpointHeads
+from gateway.upstream.client import Upstream
 from tests.support.gateway import running_gateway
 from tests.support.replicas import commanding
 from tests.support.servers import TestDatabase

@@ -11,9 +11,9 @@ import pytest
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential, NamedCredential, UpstreamAnswer
 from gateway.errors import GatewayError, TokenRefused
-from gateway.handlers.redaction import Redactor
-from gateway.upstream.pool import Upstream
-from gateway.upstream.token_requests import fetch_token
+from gateway.handlers.redaction.redaction import Redactor
+from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.client import Upstream
 from tests.support.encodings import ENCODINGS, Encoding
 from tests.support.household import ACME, Household
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -216,7 +216,7 @@ def test_a_body_of_escapes_is_compared_in_bounded_work(piece: bytes, monkeypatch
         seen.append(len(text))
         return text.translate(None, b" \t\r\n\v\f\0+=\\")
 
-    monkeypatch.setattr("gateway.handlers.redaction.squeeze", counting)
+    monkeypatch.setattr("gateway.handlers.redaction.redaction.squeeze", counting)
     body = piece * (1024 * 1024 // len(piece))
 
     _redacted(SECRETS[1], "text/plain", body)

@@ -11,14 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.checks import Checks
+from gateway.calls.costly_validation import Checks
 from gateway.catalog.sources.document_workers import AT_ONCE, Workers
 from gateway.catalog.transaction import Catalog
 from gateway.domain.fair_share import FairShare, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
-from gateway.handlers.query import Queries
-from gateway.handlers.threads import Threads
+from gateway.handlers.api_query import Queries
+from gateway.handlers.python.thread_pool import Threads
 from gateway.protocol.in_flight import Crowds
 from gateway.store import tenants
 from gateway.store.audit import signed_heads
@@ -26,8 +26,8 @@ from gateway.store.audit.hash_chain import CATALOG
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.unsigned_tenants import Moved
 from gateway.store.engine import Store
-from gateway.upstream import resolver
-from gateway.upstream.resolver import SystemLookup
+from gateway.upstream.egress import resolver
+from gateway.upstream.egress.resolver import SystemLookup
 from gateway.web.webhooks import Hooks
 from tests.integration.store.samples import append_change, make_tenant
 from tests.support.servers import TestServers

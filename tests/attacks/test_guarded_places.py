@@ -18,9 +18,9 @@ from gateway.domain.keys import Key, Scope, mint_key
 from gateway.domain.plans import Location, Style
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, NotYetSupported, Unauthenticated, UpstreamAnswerTooLarge
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.store.database.connection import connect_app
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 from tests.support.documents import secured
 from tests.support.gateway import running_gateway
 from tests.support.upstream import recording_upstream

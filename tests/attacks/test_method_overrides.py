@@ -11,8 +11,8 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Status
 from gateway.errors import HandlerInvalid
-from gateway.upstream.pool import Upstream
-from gateway.upstream.wire import is_argument_header
+from gateway.upstream.client import Upstream
+from gateway.upstream.serialize.header_checks import is_argument_header
 from tests.support.household import Household
 from tests.support.openapi import fate, input_of, with_parameter
 from tests.support.upstream import recording_upstream

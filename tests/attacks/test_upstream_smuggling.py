@@ -20,8 +20,8 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.credentials import digest_of
-from gateway.upstream.pool import Upstream
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.client import Upstream
 from tests.integration.upstream.loopback import OK, Exchange, loopback
 from tests.integration.upstream.loopback import body as says_json
 from tests.support.gateway import RunningGateway, running_gateway

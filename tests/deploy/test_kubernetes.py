@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from gateway.admin.endpoints import LARGE
-from gateway.calls import checks as dear_checks
-from gateway.calls.checks import CheckLimits
+from gateway.calls import costly_validation as dear_checks
+from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.config_checks import judge_disk
 from gateway.catalog.sources.document_workers import AT_ONCE, WorkLimits
 from gateway.domain.findings import Verdict

@@ -78,7 +78,7 @@ async def _contradictions_of_audit(history: History) -> list[str]:
 
 
 def _digest(history: History, one: Arrived) -> bytes:
-    """What the trail calls this request (`handlers.operations`)."""
+    """What the trail calls this request (`handlers.openapi_operation`)."""
     seen = hashlib.blake2b(f"{one.method} {history.upstream.url}{one.target}\n".encode(), digest_size=32)
     seen.update(repr((("Accept", one.accept),)).encode())
     return seen.digest()

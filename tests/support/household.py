@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
@@ -21,13 +21,13 @@ from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.results import Completions, Contents, Messages
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import LimitExceeded, NotFound
-from gateway.handlers.bind import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool
-from gateway.handlers.code import CodeHandler
-from gateway.handlers.context import Context
-from gateway.handlers.functions import CompletionFunction
-from gateway.handlers.port import Peer
-from gateway.handlers.silent import SILENT
-from gateway.upstream.pool import Upstream
+from gateway.handlers.binding import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool
+from gateway.handlers.interfaces import Peer
+from gateway.handlers.null_peer import SILENT
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.signatures import CompletionFunction
+from gateway.upstream.client import Upstream
 
 ACME = Principal(
     tenant=TenantId("ten_acme"), slug="acme", key=KeyId("key_1"), subject="alice", scopes=frozenset({Scope.MCP})

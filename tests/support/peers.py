@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.errors import CapabilityMissing, ClientSilent
-from gateway.handlers.port import InputRequired, LogLevel, Question
+from gateway.handlers.interfaces import InputRequired, LogLevel, Question
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from gateway.domain.audit import AuditKind, CallRecord, Trail
 from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.principals import Operator
-from gateway.identity.credentials import digest_key
+from gateway.identity.authenticator import digest_key
 from gateway.redis.audit_heads import RedisHeads
 from gateway.redis.event_bus import Bus
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
@@ -22,7 +22,7 @@ from gateway.store.audit.unsigned_tenants import Moved
 from gateway.store.audit.writer import AuditWriter
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 from tests.support.servers import TestDatabase, execute
 
 BY = Author(caller=Operator(), correlation_id="test")

@@ -13,7 +13,7 @@ from gateway.domain.policy import Decision, Policy, Safety
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
 from gateway.store.encryption import Sealer
-from gateway.upstream.addresses import is_public, read_address
+from gateway.upstream.egress.addresses import is_public, read_address
 
 _MIB = 1 << 20
 _LITTLE_SPACE, _NO_SPACE = 1024 * _MIB, 128 * _MIB

@@ -30,7 +30,7 @@ from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import egress, operations, primitives, profiles, sources, tenants, tool_aliases
 from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
-from gateway.upstream.allow_list import NOTHING, AllowList, read_stored
+from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
 
 log = structlog.get_logger(__name__)
 

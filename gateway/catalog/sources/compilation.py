@@ -13,7 +13,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge
 from gateway.openapi.options import ImportOptions
-from gateway.upstream.fetch import fetch_document
+from gateway.upstream.document_fetch import fetch_document
 
 _PIECES_DEPTH = 3
 """Down to each path and each schema of a document."""

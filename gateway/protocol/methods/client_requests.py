@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.definitions.contract.elicitation_schemas import compile_ask_schema
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
-from gateway.handlers.port import LogLevel, Question, QuestionKind
+from gateway.handlers.interfaces import LogLevel, Question, QuestionKind
 
 METHODS: Final[Mapping[QuestionKind, str]] = {
     "elicitation": "elicitation/create",

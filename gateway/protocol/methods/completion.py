@@ -5,9 +5,9 @@ from typing import Any
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import CompleteRequestParams, PromptReference, ResourceTemplateReference
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.domain.results import Completions
-from gateway.handlers.bind import BoundPrompt, BoundTemplate
+from gateway.handlers.binding import BoundPrompt, BoundTemplate
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import demand
 from gateway.protocol.request_context import CURRENT, Exchange

@@ -18,7 +18,7 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
 from gateway.protocol.methods.capabilities import demand, has_resources
 from gateway.protocol.request_context import CURRENT
-from gateway.registry.listing import Page
+from gateway.registry.paging import Page
 from gateway.registry.registry import Registry
 
 LIST_TTL_MS = 1000

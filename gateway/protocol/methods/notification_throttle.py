@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from gateway.handlers.port import LogLevel
+from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.client_requests import LEVELS
 from gateway.protocol.request_context import Spawn
 

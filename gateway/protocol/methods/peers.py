@@ -8,8 +8,8 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.handlers.port import InputRequired, Peer
-from gateway.handlers.silent import SILENT
+from gateway.handlers.interfaces import InputRequired, Peer
+from gateway.handlers.null_peer import SILENT
 from gateway.protocol.request_context import CURRENT, Spawn
 from gateway.protocol.stateless.input_rounds import RoundsPeer, input_required, open_rounds
 

@@ -5,9 +5,9 @@ from typing import Any
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import GetPromptRequestParams
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.domain.primitives import Family
-from gateway.handlers.port import InputRequired
+from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import demand
 from gateway.protocol.methods.content_kinds import known_messages

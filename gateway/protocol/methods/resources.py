@@ -7,9 +7,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.errors import NotFound
-from gateway.handlers.port import InputRequired
+from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.capabilities import demand, has_resources
 from gateway.protocol.methods.peers import input_required_result, speaking

@@ -10,8 +10,8 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.results import Contents
 from gateway.domain.tools import Origin
 from gateway.errors import NotFound
-from gateway.handlers.bind import BoundResource
-from gateway.handlers.port import Call, Prepared
+from gateway.handlers.binding import BoundResource
+from gateway.handlers.interfaces import Call, Prepared
 from gateway.redis.caches.result_overflow import SCHEME, Leftover, Leftovers
 from gateway.registry.registry import Registry
 
@@ -45,7 +45,7 @@ def bind_leftover(leftovers: Leftovers, registry: Registry, uri: str) -> BoundRe
 
 
 class _Reader:
-    """Reads one leftover (`handlers.port.ResourceHandler`)."""
+    """Reads one leftover (`handlers.interfaces.ResourceHandler`)."""
 
     def __init__(self, leftovers: Leftovers, uri: str) -> None:
         self._leftovers = leftovers

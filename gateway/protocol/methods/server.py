@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.errors import GatewayError
 from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
 from gateway.protocol.implementation import NAME, VERSION

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from gateway.handlers.bind import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)

@@ -6,10 +6,10 @@ from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import SERVER_INFO_META_KEY, CallToolRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.calls import shape
-from gateway.calls.run import Calls
+from gateway.calls import result_rendering
+from gateway.calls.pipeline import Calls
 from gateway.errors import CapabilityMissing
-from gateway.handlers.port import InputRequired
+from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.content_kinds import known_blocks
 from gateway.protocol.methods.peers import input_required_result, speaking
@@ -56,11 +56,11 @@ class Tools:
         except CapabilityMissing as error:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise
-            members = shape.failure(error, exchange.correlation_id)  # the handshake era has no error for it
+            members = result_rendering.failure(error, exchange.correlation_id)  # the handshake era has no error for it
         if exchange.finished is not None:
             exchange.finished.members = members
             return _FINISHED
-        result: dict[str, Any] = shape.decode(members)
+        result: dict[str, Any] = result_rendering.decode(members)
         result["content"] = known_blocks(result["content"], ctx.protocol_version)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"

@@ -12,7 +12,7 @@ import structlog
 from mcp_types import ClientCapabilities
 
 from gateway.errors import ClientSilent, RedisUnavailable
-from gateway.handlers.port import LogLevel, Question
+from gateway.handlers.interfaces import LogLevel, Question
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.client_requests import (
     ANSWER_S,

@@ -19,7 +19,7 @@ from mcp_types import LOG_LEVEL_META_KEY as LOG_LEVEL
 from pydantic import BaseModel
 
 from gateway.errors import ClientSilent, HandlerFailed
-from gateway.handlers.port import InputRequired, LogLevel, Question, QuestionKind
+from gateway.handlers.interfaces import InputRequired, LogLevel, Question, QuestionKind
 from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
 from gateway.protocol.methods.notification_throttle import Telling
 from gateway.protocol.request_context import Spawn

@@ -15,9 +15,9 @@ import pytest
 
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import EgressDenied, FetchFailed, UpstreamUnreachable
-from gateway.upstream.fetch import fetch_document
-from gateway.upstream.lanes import Rules
-from gateway.upstream.pool import Upstream
+from gateway.upstream.bulkhead import Rules
+from gateway.upstream.client import Upstream
+from gateway.upstream.document_fetch import fetch_document
 
 PUBLIC = "192.0.32.7"
 """A public address in the eyes of the guard; dialling it is replaced by a refusal."""

@@ -17,12 +17,12 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, FetchFailed, TokenRefused, UpstreamError
-from gateway.upstream.allow_list import NOTHING, AllowList, read_stored
-from gateway.upstream.fetch import fetch_document
+from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.bulkhead import Rules
+from gateway.upstream.client import Upstream
+from gateway.upstream.document_fetch import fetch_document
+from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
 from gateway.upstream.httpx_transport import guarded_client
-from gateway.upstream.lanes import Rules
-from gateway.upstream.pool import Upstream
-from gateway.upstream.token_requests import fetch_token
 from tests.integration.upstream.loopback import OK, Exchange, Loopback, loopback, says
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")

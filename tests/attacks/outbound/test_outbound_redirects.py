@@ -5,9 +5,9 @@ import pytest
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import FetchFailed
-from gateway.upstream.credentials import apply
-from gateway.upstream.fetch import fetch_document
-from gateway.upstream.pool import Upstream
+from gateway.upstream.auth.credentials import apply
+from gateway.upstream.client import Upstream
+from gateway.upstream.document_fetch import fetch_document
 from tests.integration.upstream.loopback import OK, body, loopback, says
 
 SECURITY = (

@@ -11,8 +11,8 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.plans import SchemeKind, SchemePlan
 from gateway.domain.requests import Credential
 from gateway.errors import TokenRefused
-from gateway.upstream.pool import Upstream
-from gateway.upstream.tokens import Tokens
+from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.client import Upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 ACME, SOURCE = TenantId("acme"), SourceId("src_1")

@@ -13,7 +13,7 @@ import pytest
 from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
-from gateway.handlers.port import Peer
+from gateway.handlers.interfaces import Peer
 from gateway.protocol.fast_path import recognises
 from gateway.protocol.methods.peers import speaking
 from gateway.protocol.methods.server import Context

@@ -11,10 +11,10 @@ from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.events import Event
 from gateway.domain.principals import Operator
 from gateway.domain.tenants import Tenant
-from gateway.identity.credentials import digest_key
+from gateway.identity.authenticator import digest_key
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 BY = Author(caller=Operator(), correlation_id="test")

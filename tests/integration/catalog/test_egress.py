@@ -10,7 +10,7 @@ from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, InvalidBody, NotFound
 from gateway.store.engine import Store
-from gateway.upstream.allow_list import NOTHING, read_stored
+from gateway.upstream.egress.allow_list import NOTHING, read_stored
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.servers import TestDatabase, execute
 

@@ -19,12 +19,12 @@ from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenants import Tenant
 from gateway.errors import NotFound
-from gateway.handlers.bind import Binder
-from gateway.registry.build import Views
+from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors
+from gateway.registry.views import Views
 from gateway.store import operations, sources, tenants
 from gateway.store.engine import Store
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 from tests.support.clock import NOW
 
 

@@ -19,14 +19,14 @@ from gateway.domain.keys import Scope
 from gateway.domain.principals import Principal
 from gateway.domain.tenants import Tenant
 from gateway.errors import DatabaseUnavailable, NotFound
-from gateway.handlers.bind import Binder
-from gateway.registry.build import Views
+from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
+from gateway.registry.views import Views
 from gateway.store import tenants
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Store
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 
 NEVER = 1e6
 

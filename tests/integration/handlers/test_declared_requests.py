@@ -18,9 +18,9 @@ from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.results import Completions
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import EgressDenied, HandlerFailed, NotFound, UpstreamError
-from gateway.handlers.context import Context
-from gateway.handlers.port import InputRequired
-from gateway.upstream.pool import Upstream
+from gateway.handlers.interfaces import InputRequired
+from gateway.handlers.python.context import Context
+from gateway.upstream.client import Upstream
 from tests.integration.upstream.loopback import Exchange, Loopback, loopback
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted

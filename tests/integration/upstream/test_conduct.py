@@ -21,9 +21,9 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
+from gateway.upstream.bulkhead import Rules
+from gateway.upstream.client import Upstream
 from gateway.upstream.deadlines import Patience
-from gateway.upstream.lanes import Rules
-from gateway.upstream.pool import Upstream
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 ACME, GLOBEX = TenantId("ten_a"), TenantId("ten_b")

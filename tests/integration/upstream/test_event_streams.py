@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from gateway.errors import UpstreamTimeout
+from gateway.upstream.client import Upstream
 from gateway.upstream.deadlines import Patience
-from gateway.upstream.events import MOST_EVENTS
-from gateway.upstream.pool import Upstream
+from gateway.upstream.http.event_stream import MOST_EVENTS
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"

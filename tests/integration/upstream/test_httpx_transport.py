@@ -8,9 +8,9 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, UpstreamAnswerTooLarge, UpstreamError, UpstreamUnreachable
+from gateway.upstream.bulkhead import Rules
+from gateway.upstream.client import Upstream
 from gateway.upstream.httpx_transport import guarded_client
-from gateway.upstream.lanes import Rules
-from gateway.upstream.pool import Upstream
 from tests.integration.upstream.loopback import Exchange, body, loopback, says
 
 TENANT = TenantId("ten_1")

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 from tests.integration.upstream.loopback import OK, loopback, says
 from tests.support.certificates import self_signed
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.pool import Upstream
+from gateway.upstream.client import Upstream
 
 OURS = b"User-Agent: mcp-gateway\r\nAccept-Encoding: gzip, deflate\r\n"
 

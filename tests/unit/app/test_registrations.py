@@ -24,8 +24,8 @@ from gateway.errors import (
     NotFound,
     ToolValidationError,
 )
-from gateway.handlers.context import Context
-from gateway.handlers.functions import Completing
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.signatures import Completing
 
 
 def say(context: Context) -> str:

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from gateway.calls.gates import CONFIRM
+from gateway.calls.policy import CONFIRM
 from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import PolicyDenied
-from gateway.handlers.context import Context
-from gateway.handlers.port import InputRequired
-from gateway.handlers.previews import LONGEST
-from gateway.upstream.pool import Upstream
+from gateway.handlers.interfaces import InputRequired
+from gateway.handlers.previews.requests import LONGEST
+from gateway.handlers.python.context import Context
+from gateway.upstream.client import Upstream
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 

@@ -20,9 +20,9 @@ from gateway.errors import (
     NotFound,
     PolicyDenied,
 )
-from gateway.handlers.context import Context
-from gateway.handlers.functions import Completing
-from gateway.upstream.pool import Upstream
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.signatures import Completing
+from gateway.upstream.client import Upstream
 from tests.support.household import Household
 
 

@@ -14,9 +14,9 @@ from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Result
 from gateway.errors import CapabilityMissing
-from gateway.handlers.answers import audio, embed, error, image, json, success, text
-from gateway.handlers.context import Context
-from gateway.upstream.pool import Upstream
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.results import audio, embed, error, image, json, success, text
+from gateway.upstream.client import Upstream
 from tests.support.household import Household
 from tests.support.peers import TalkingPeer, accepted
 

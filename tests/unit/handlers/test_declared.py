@@ -10,9 +10,9 @@ from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Completions
 from gateway.errors import CallError, CapabilityMissing, ClientSilent, GatewayError, HandlerFailed, TemplateFailed
-from gateway.handlers.context import Context
-from gateway.handlers.port import InputRequired
-from gateway.upstream.pool import Upstream
+from gateway.handlers.interfaces import InputRequired
+from gateway.handlers.python.context import Context
+from gateway.upstream.client import Upstream
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 

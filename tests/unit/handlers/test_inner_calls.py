@@ -6,14 +6,14 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.allowance import DEEPEST, MOST_CALLS
+from gateway.calls.budget import DEEPEST, MOST_CALLS
 from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Contents, Messages
 from gateway.errors import GatewayError, HandlerFailed, LimitExceeded, NotFound
-from gateway.handlers.context import Context
-from gateway.handlers.port import InputRequired
-from gateway.upstream.pool import Upstream
+from gateway.handlers.interfaces import InputRequired
+from gateway.handlers.python.context import Context
+from gateway.upstream.client import Upstream
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 

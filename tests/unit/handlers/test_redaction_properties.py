@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.requests import Credential, UpstreamAnswer
-from gateway.handlers.redaction import Redactor
+from gateway.handlers.redaction.redaction import Redactor
 from tests.support.encodings import ENCODINGS, Encoding, Text
 
 _OUTSIDE_BASE64 = [one for one in ENCODINGS if not one.name.startswith(("base64", "hex_spaced", "hex_upper", "quoted"))]

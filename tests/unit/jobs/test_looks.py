@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.identifiers import WatchId
 from gateway.domain.watches import Sighting, Watch
 from gateway.jobs.watch_poller import SLOWEST_S, fail, judge, make_request, pause
-from gateway.upstream.pool import WholeAnswer
+from gateway.upstream.client import WholeAnswer
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)

@@ -16,7 +16,7 @@ from gateway.openapi.document.archive import unpack
 from gateway.openapi.document.bundle import bundle
 from gateway.openapi.operation.schema_assembly import compiles
 from gateway.openapi.options import ImportOptions
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import definition_of
 from tests.support.specs import all_specs, declared_operations, load_spec, specs_dir
 

@@ -11,7 +11,7 @@ from gateway.domain.sources import Status
 from gateway.errors import DocumentTooLarge, InvalidDocument
 from gateway.openapi import compiler
 from gateway.openapi.document.document import read_document
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import compile_it, document, with_body
 from tests.support.specs import load_spec
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import SERVER, definition_of, only, operation, with_parameter
 
 ARRAY = ["blue", "black", "brown"]

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.calls.run import Calls
+from gateway.calls.pipeline import Calls
 from gateway.protocol.fast_path import Plain
 from tests.support.gateway import META
 

@@ -18,13 +18,13 @@ from gateway.domain.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.tools import Origin
 from gateway.errors import InvalidCursor
-from gateway.handlers.bind import Binder
-from gateway.handlers.code import CodeHandler
-from gateway.registry.build import View, Views
+from gateway.handlers.binding import Binder
+from gateway.handlers.python.registry import CodeHandler
 from gateway.registry.cursors import Cursors
-from gateway.registry.listing import PAGE
+from gateway.registry.paging import PAGE
 from gateway.registry.registry import Registry
-from gateway.upstream.pool import Upstream
+from gateway.registry.views import View, Views
+from gateway.upstream.client import Upstream
 from tests.support.snapshots import custom, imported, primitive, snapshot
 
 ALICE = Principal(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Location, ParameterPlan, RequestPlan, Style
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 
 ORIGIN = "https://api.example.com"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.requests import UpstreamRequest
-from gateway.upstream.faults import (
+from gateway.upstream.http.errors import (
     BrokenOff,
     ConnectedLate,
     Disconnected,

@@ -9,7 +9,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.keys import Key
 from gateway.domain.principals import Operator
 from gateway.errors import Unauthenticated
-from gateway.identity.credentials import Credentials
+from gateway.identity.authenticator import Credentials
 from gateway.telemetry.labels import LABELS, Labels
 from gateway.web.authentication import authenticate, authorization_of, caller_of
 

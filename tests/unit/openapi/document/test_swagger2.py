@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.plans import BodyKind, FieldPlan, Location, SchemeKind, Style
 from gateway.domain.sources import Status
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import compile_it, definition_of, fate, input_of, only
 
 

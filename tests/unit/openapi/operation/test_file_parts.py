@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, RequestPlan, Style
 from gateway.domain.sources import Status
-from gateway.upstream.request import RequestBuilder
+from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import body_of, compile_it, definition_of, fate, input_of, only, operation
 
 FORM_DATA = "multipart/form-data"

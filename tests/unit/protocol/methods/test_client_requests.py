@@ -6,7 +6,7 @@ import pytest
 from mcp_types import ClientCapabilities
 
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
-from gateway.handlers.port import Question, QuestionKind
+from gateway.handlers.interfaces import Question, QuestionKind
 from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
 
 KINDS = ("elicitation", "elicitation.url", "sampling", "roots")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from gateway.handlers.port import LogLevel
+from gateway.handlers.interfaces import LogLevel
 from gateway.protocol.methods.notification_throttle import MOST_PER_S, Telling
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from gateway.errors import HandlerFailed
-from gateway.handlers.port import InputRequired, Question
+from gateway.handlers.interfaces import InputRequired, Question
 from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, Rounds, input_required, read_rounds
 
 ASK = Question(kind="elicitation", params={"message": "Really?"})

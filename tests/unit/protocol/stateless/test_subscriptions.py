@@ -10,7 +10,7 @@ from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
-from gateway.connections.roster import Listener
+from gateway.connections.subscribers import Listener
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
 from gateway.domain.keys import Scope
@@ -19,15 +19,15 @@ from gateway.domain.principals import Principal
 from gateway.domain.profiles import DEFAULT_PROFILE
 from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import Unavailable
-from gateway.handlers.bind import Binder
+from gateway.handlers.binding import Binder
 from gateway.protocol.request_context import CURRENT, Exchange
 from gateway.protocol.stateless.subscription_stream import ListenStreams
 from gateway.protocol.stateless.subscriptions import Listen, Listens
 from gateway.redis.limits.stream_limiter import Places
-from gateway.registry.build import View
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
-from gateway.upstream.pool import Upstream
+from gateway.registry.views import View
+from gateway.upstream.client import Upstream
 from tests.support.snapshots import imported, primitive, snapshot
 from tests.unit.protocol.test_sdk_streams import Asgi
 

@@ -1,0 +1,206 @@
+"""One call on its way through the stations, and what its handler sees of it."""
+
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from gateway.calls import result_rendering
+from gateway.calls.budget import Allowance
+from gateway.calls.nested_peer import CallPeer
+from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.policy import Levels
+from gateway.domain.principals import Principal
+from gateway.domain.queries import Queried
+from gateway.domain.results import Contents
+from gateway.domain.tools import Tool
+from gateway.errors import NotFound
+from gateway.handlers.binding import BoundResource, BoundTool
+from gateway.handlers.interfaces import Peer
+
+_OPERATION = "operation"
+_Answer = TypeVar("_Answer")
+
+
+class Finder(Protocol):
+    """Where a running call finds other primitives: what its principal may see, and nothing else."""
+
+    async def inner_tool(self, name: str) -> BoundTool | None:
+        """The tool of this name, also one that is hidden from clients."""
+        ...
+
+    async def resource(self, uri: str) -> BoundResource | None:
+        """The resource at this URI."""
+        ...
+
+    def queried(self) -> Sequence[Queried]:
+        """What the query tools may speak of."""
+        ...
+
+    async def operation(self, tool: Tool) -> BoundTool:
+        """One of the operations in `queried`, ready to be called."""
+        ...
+
+
+class Stations(Protocol):
+    """The way that every call goes, for calls inside calls."""
+
+    def pass_tool(
+        self, call: "RunningCall", bound: BoundTool, arguments: Mapping[str, object]
+    ) -> Coroutine[Any, Any, bytes]:
+        """Call a tool."""
+        ...
+
+    def pass_resource(self, call: "RunningCall", bound: BoundResource) -> Coroutine[Any, Any, Contents]:
+        """Read a resource."""
+        ...
+
+
+class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
+    """How a call ended: the answer, and for the trail a word, the upstream's status and the size of the answer."""
+
+    answer: _Answer
+    word: str
+    status: int | None = None
+    size: int = 0
+
+
+class RunningCall:
+    """One call; also what handlers see of it (`handlers.interfaces.Call`)."""
+
+    __slots__ = (
+        "_client",
+        "_finder",
+        "_inside",
+        "_stations",
+        "asked",
+        "correlation_id",
+        "digest",
+        "levels",
+        "peer",
+        "principal",
+        "source",
+        "started_ns",
+        "upstream_ns",
+    )
+
+    def __init__(  # on the path of every call: nothing is made here that only few need
+        self,
+        stations: Stations,
+        principal: Principal,
+        peer: Peer,
+        finder: Finder | None,
+        *,
+        correlation_id: str,
+        asked: tuple[str, str],
+    ) -> None:
+        self._stations = stations
+        self._finder = finder
+        self._client = peer
+        self._inside: _Inside | None = None
+        self.principal = principal
+        self.peer = peer
+        self.correlation_id = correlation_id
+        self.asked = asked
+        self.digest = b""
+        self.levels: Levels | None = None
+        self.source = ""
+        self.upstream_ns = 0
+        self.started_ns = time.perf_counter_ns()
+
+    def within(self, seconds: float) -> AbstractContextManager[None, None]:
+        """Bound what a block may take; see the port."""
+        return self._inner_side().allowance.within(seconds)
+
+    async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
+        """Call another tool of the same registry through all its gates; see the port."""
+        inside = self._inner_side()
+        inside.allowance.enter(inside.depth)
+        bound = None if self._finder is None else await self._finder.inner_tool(name)
+        if bound is None:
+            raise NotFound(f"there is no tool {name[:128]!r}")
+        inner = self._inner(inside, key, ("call", bound.tool.name))
+        members = await self._stations.pass_tool(inner, bound, arguments)
+        result: dict[str, Any] = result_rendering.decode(members)
+        return result
+
+    def queried(self) -> Sequence[Queried]:
+        """What the query tools may speak of to this principal; see the port."""
+        return () if self._finder is None else self._finder.queried()
+
+    async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
+        """Call an operation through all gates of its tool; see the port."""
+        inside = self._inner_side()
+        inside.allowance.enter(inside.depth)
+        if self._finder is None:
+            raise NotFound(f"there is no tool {tool.name!r}")
+        bound = await self._finder.operation(tool)
+        inner = self._inner(inside, _OPERATION, ("call", tool.name))
+        return await self._stations.pass_tool(inner, bound, arguments)
+
+    async def read_resource(self, uri: str) -> Contents:
+        """Read a resource of the same registry through all its gates; see the port."""
+        inside = self._inner_side()
+        inside.allowance.enter(inside.depth)
+        bound = None if self._finder is None else await self._finder.resource(uri)
+        if bound is None:
+            raise NotFound(f"there is no resource {uri[:256]!r}")
+        return await self._stations.pass_resource(self._inner(inside, None, ("read", uri)), bound)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it is inside another call, whose place among the tenant's calls it shares."""
+        return self._inside is not None and self._inside.depth > 0
+
+    def record(self, kind: AuditKind, outcome: Outcome[Any]) -> CallRecord:
+        """One step of it, as the trail keeps it."""
+        return CallRecord(
+            tenant=self.principal.tenant,
+            kind=kind,
+            principal=self.principal.name,
+            subject=self.principal.subject,
+            tool=self.asked[1],
+            outcome=outcome.word,
+            correlation_id=self.correlation_id,
+            digest=self.digest,
+            status=outcome.status,
+            duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
+            result_bytes=outcome.size,
+            action=self.asked[0],
+            levels=self.levels,
+        )
+
+    def _inner_side(self) -> "_Inside":
+        """What only calls that are limited in time, or have calls inside, need."""
+        if self._inside is None:
+            self._inside = _Inside(Allowance(), "", 0)
+            self.peer = CallPeer(self._client, self._inside.allowance)
+        return self._inside
+
+    def _inner(self, inside: "_Inside", key: str | None, asked: tuple[str, str]) -> "RunningCall":
+        inside.calls += 1
+        inner = RunningCall(
+            self._stations,
+            self.principal,
+            self._client,
+            self._finder,
+            correlation_id=self.correlation_id,
+            asked=asked,
+        )
+        prefix = f"{inside.prefix}{key or f'call/{inside.calls}'}/"
+        inner._inside = _Inside(inside.allowance, prefix, inside.depth + 1)
+        inner.peer = CallPeer(self._client, inside.allowance, prefix=prefix)
+        return inner
+
+
+@dataclass(slots=True)
+class _Inside:
+    """Where a call stands among the calls inside each other: what they share, its own names, how deep it is."""
+
+    allowance: Allowance
+    prefix: str
+    depth: int
+    calls: int = 0

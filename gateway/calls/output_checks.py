@@ -1,0 +1,184 @@
+"""Whether what a handler answered is what the protocol has, small enough, and as its tool promised."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from gateway.calls import result_rendering
+from gateway.calls.costly_validation import Checks
+from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
+from gateway.definitions.json_schema.validator import Costly, Validator
+from gateway.domain.identifiers import TenantId
+from gateway.domain.results import ABSENT, Completions, Contents, Messages, Result
+from gateway.errors import BadInput, Fault, HandlerFailed, LimitExceeded, OutputInvalid, Unavailable
+from gateway.handlers.binding import BoundPrompt, BoundResource
+
+LARGEST = 10 * 1024 * 1024
+"""Bytes of JSON that one answer may have."""
+
+_ODD_SHAPE = "the handler answered in a form that the protocol does not have"
+_NO_STRUCTURE = "the result has no structured content, which the tool's output schema promises"
+_MOST_VALUES = 100
+_LONGEST_VALUE = 4096
+_STRUCTURED = b',"structuredContent":'
+_IS_ERROR = b',"isError":'
+_OPENED_UP = {_STRUCTURED: b', "structuredContent":', _IS_ERROR: b', "isError":'}
+
+
+def encode(result: Result) -> tuple[bytes, bytes]:
+    """The members of a tool's result as JSON (content, structured content, `isError`, and `_meta` where there is any),
+    and its structured content alone; empty where there is none.
+
+    Faces look for structured content and `isError` by how they are written, so members of the same names further
+    inside are written with a blank.
+
+    Raises:
+        HandlerFailed: it is not of the protocol's form, or too large.
+    """
+    _check_members(result)
+    has_structure = result.structured is not ABSENT and result.structured is not None
+    structured = _json(result.structured) if has_structure else b""
+    content = _plainly(_json(_blocks(result, structured)))
+    members = [b'"content":', content]
+    if structured:
+        members += (_STRUCTURED, structured)
+    members += (_IS_ERROR, b"true" if result.is_error else b"false")
+    if result.meta:
+        members += (b',"_meta":', _plainly(_json(dict(result.meta))))
+    return _bounded(b"".join(members)), structured
+
+
+class ResultChecks:
+    """Holds results to the output schema that their tool declares."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+
+    async def hold(self, tenant: TenantId, output: Validator, structured: bytes) -> None:
+        """Check structured content, as JSON.
+
+        Raises:
+            OutputInvalid: it is not of the form that the tool declares, or cannot be checked.
+        """
+        if not structured:
+            raise OutputInvalid(_NO_STRUCTURE)
+        await self._settle(tenant, output.check_text(structured))
+
+    async def _settle(self, tenant: TenantId, found: tuple[Fault, ...] | Costly) -> None:
+        try:
+            faults = await self._checks.finish(tenant, found) if isinstance(found, Costly) else found
+        except (LimitExceeded, Unavailable) as error:  # the handler has run: this is no refusal
+            raise OutputInvalid(
+                f"the tool has run, but its result was not checked against its output schema: {error.message}"
+            ) from None
+        if faults:
+            raise OutputInvalid("the result does not match the tool's output schema", faults=faults)
+
+    async def hold_to(self, tenant: TenantId, output: Validator, members: bytes) -> bytes:
+        """The members of an upstream's result, once more: without structure and as an error when they are not of the
+        form that the tool declares. What the upstream said stays there as text.
+        """
+        result: dict[str, Any] = result_rendering.decode(members)
+        if result.get("isError"):
+            return members
+        try:
+            if "structuredContent" not in result:
+                raise OutputInvalid(_NO_STRUCTURE)
+            await self._settle(tenant, output.check(result["structuredContent"]))
+        except OutputInvalid as error:
+            said = "\n".join((error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)))
+            content = [{"type": "text", "text": said}, *result["content"]]
+            meta = _json({"gateway/error": {"code": error.code}})
+            return b'"content":' + _plainly(_json(content)) + b',"isError":true,"_meta":' + meta
+        return members
+
+
+def check_contents(contents: Contents, bound: BoundResource) -> tuple[Contents, int]:
+    """The contents of a resource in the protocol's form, and their size in bytes.
+
+    Raises:
+        HandlerFailed: they are not of that form, or too large.
+    """
+    try:
+        checked = validate_contents(list(contents.contents), uri=bound.uri, mime_type=bound.mime_type)
+    except BadInput as error:
+        raise _wrong(error) from None
+    return Contents(contents=checked), len(_bounded(_json(checked)))
+
+
+def check_messages(messages: Messages, bound: BoundPrompt) -> tuple[Messages, int]:
+    """The messages of a prompt in the protocol's form, and their size in bytes.
+
+    Raises:
+        HandlerFailed: they are not of that form, or too large.
+    """
+    try:
+        checked = validate_messages(list(messages.messages))
+    except BadInput as error:
+        raise _wrong(error) from None
+    description = messages.description or bound.description
+    if not isinstance(cast("object", description), str | None):
+        raise HandlerFailed(f"{_ODD_SHAPE}: the description is no text")
+    _bounded(_json(description))
+    return Messages(messages=checked, description=description), len(_bounded(_json(checked)))
+
+
+def check_completions(found: Completions) -> Completions:
+    """At most a hundred values, with the truth about whether there are more.
+
+    Raises:
+        HandlerFailed: they are no texts, or none that JSON can hold, or their number is none.
+    """
+    is_counted = isinstance(cast("object", found.total), int | None)
+    if not is_counted or not all(isinstance(cast("object", value), str) for value in found.values):
+        raise HandlerFailed(f"{_ODD_SHAPE}: values are texts, and their total a number")
+    shown = tuple(value[:_LONGEST_VALUE] for value in found.values[:_MOST_VALUES])
+    _json(shown)
+    has_more = found.has_more or len(found.values) > _MOST_VALUES
+    total = len(found.values) if found.total is None and not found.has_more else found.total
+    return Completions(values=shown, total=total, has_more=has_more)
+
+
+def _check_members(result: Result) -> None:
+    """Refuse members of other types than they are declared with: functions are not held to their annotations."""
+    if not isinstance(cast("object", result.is_error), bool):
+        raise HandlerFailed(f"{_ODD_SHAPE}: isError has to be true or false")
+    if not isinstance(cast("object", result.meta), Mapping | None):
+        raise HandlerFailed(f"{_ODD_SHAPE}: _meta has to be an object")
+
+
+def _blocks(result: Result, structured: bytes) -> Sequence[Mapping[str, object]]:
+    if not result.content:
+        is_null = result.structured is None
+        text = structured.decode() if structured else "null"
+        return ({"type": "text", "text": text},) if structured or is_null else ()
+    try:
+        return validate_content(result.content)
+    except BadInput as error:
+        raise _wrong(error) from None
+
+
+def _json(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        raise HandlerFailed("the handler answered with something that is not JSON") from None
+
+
+def _plainly(encoded: bytes) -> bytes:
+    """The same JSON; inside texts quotes are escaped, so only members are found."""
+    for member, opened_up in _OPENED_UP.items():
+        if member in encoded:
+            encoded = encoded.replace(member, opened_up)
+    return encoded
+
+
+def _bounded(encoded: bytes) -> bytes:
+    if len(encoded) > LARGEST:
+        raise HandlerFailed(f"the handler's answer has more than {LARGEST} bytes")
+    return encoded
+
+
+def _wrong(error: BadInput) -> HandlerFailed:
+    return HandlerFailed(f"{_ODD_SHAPE}: {error.message}")

@@ -1,0 +1,385 @@
+"""What happens to a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, shape, record.
+
+`Calls` is the one way to a handler, for tools, resources, prompts and completions, also for calls inside calls. What
+it raises is no result but a refusal that the face translates; a tool's own failures are results.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from time import perf_counter_ns
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import structlog
+from msgspec.structs import replace
+
+from gateway.calls import result_rendering
+from gateway.calls.costly_validation import Checks
+from gateway.calls.invocation import Finder, Outcome, RunningCall
+from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
+from gateway.calls.policy import CONFIRMED, REFUSALS, Confirmation, ask_user, authorise, decide
+from gateway.calls.prompts import check_arguments, embed_resources
+from gateway.definitions.json_schema.validator import Costly
+from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.policy import Decision, Limits, Safety
+from gateway.domain.principals import Principal
+from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.errors import (
+    ArgumentsInvalid,
+    AuditUnavailable,
+    BadInput,
+    CallError,
+    CapabilityMissing,
+    Fault,
+    GatewayError,
+    HandlerFailed,
+    LimitExceeded,
+    NotFound,
+    OutputInvalid,
+    PolicyDenied,
+    RecursionRefused,
+    TemplateFailed,
+    UpstreamError,
+)
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
+from gateway.handlers.interfaces import Handler, InputRequired, Peer, Prepared
+from gateway.handlers.null_peer import SILENT
+from gateway.telemetry.metrics import Metrics
+
+__all__ = ("Calls", "Finder", "Limiter", "Trail")
+
+log = structlog.get_logger(__name__)
+
+_HTTP_ERROR = 400
+_NS = 1e9
+_ALLOW, _SAFE, _CALL = Decision.ALLOW, Safety.SAFE, AuditKind.CALL  # looking up a member costs more than a call of ours
+_SHOWN = (BadInput, PolicyDenied, UpstreamError, CallError, TemplateFailed, NotFound)
+"""What a tool's result may say of its failure."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Limiter(Protocol):
+    """What counts calls against a tenant's limits."""
+
+    def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """A place among the tenant's calls for as long as the block runs, or LimitExceeded."""
+        ...
+
+    def admit_inner(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
+        """The same for a call inside another one: counted like any, in the place of the call that waits for it."""
+        ...
+
+
+class Trail(Protocol):
+    """Where calls are recorded; a write returns when it is durable."""
+
+    async def write(self, record: CallRecord) -> None:
+        """Commit one record, or raise AuditUnavailable."""
+        ...
+
+
+class Calls:
+    """The stations of this replica."""
+
+    def __init__(
+        self,
+        limiter: Limiter,
+        trail: Trail,
+        shaper: result_rendering.Shaper | None = None,
+        metrics: Metrics | None = None,
+        checks: Checks | None = None,
+    ) -> None:
+        self._checks = checks or Checks()
+        self.check_places = self._checks.places
+        self._results = ResultChecks(self._checks)
+        self._limiter = limiter
+        self._trail = trail
+        self._shaper = shaper or result_rendering.Shaper()
+        self._metrics = metrics or Metrics()
+
+    def run(
+        self,
+        principal: Principal,
+        bound: BoundTool,
+        arguments: Mapping[str, object],
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
+    ) -> Coroutine[Any, Any, bytes]:
+        """Run one tool call to its end and return the members of its result object as JSON.
+
+        Raises:
+            NotFound, Forbidden: the tool is not this principal's to call.
+            LimitExceeded: too many calls; nothing was done.
+            AuditUnavailable: the call could not be recorded, so it has no answer.
+            CapabilityMissing: the call has to ask the client what the client did not declare.
+            InputRequired: the client has to answer first, and call again.
+        """
+        call = RunningCall(
+            self, principal, peer, finder, correlation_id=correlation_id, asked=("call", bound.tool.name)
+        )
+        return self.pass_tool(call, bound, arguments)
+
+    def read(
+        self,
+        principal: Principal,
+        bound: BoundResource,
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
+    ) -> Coroutine[Any, Any, Contents]:
+        """Read one resource.
+
+        Raises:
+            NotFound, Forbidden, LimitExceeded, AuditUnavailable, CapabilityMissing, InputRequired: as for tools.
+            PolicyDenied, UpstreamError, CallError, TemplateFailed: there is nothing to show, and why.
+        """
+        call = RunningCall(self, principal, peer, finder, correlation_id=correlation_id, asked=("read", bound.uri))
+        return self.pass_resource(call, bound)
+
+    async def get_prompt(
+        self,
+        principal: Principal,
+        bound: BoundPrompt,
+        arguments: Mapping[str, str],
+        *,
+        correlation_id: str,
+        peer: Peer = SILENT,
+        finder: Finder | None = None,
+    ) -> Messages:
+        """Make the messages of one prompt.
+
+        Raises:
+            MissingArguments: required arguments are not there; the message names them all.
+            ArgumentsInvalid: arguments are there that the prompt does not have.
+            GatewayError: as for resources.
+        """
+        call = RunningCall(
+            self, principal, peer, finder, correlation_id=correlation_id, asked=("get", bound.primitive.name)
+        )
+        authorise(principal, bound)
+        call.levels = bound.primitive.levels
+        return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
+
+    async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
+        """Violations of settled arguments, for a face that shows more of them than a call does.
+
+        Raises:
+            LimitExceeded, Unavailable: they cannot be checked now.
+        """
+        return await self._checks.check(bound.tenant, bound.validator, arguments)
+
+    async def complete(
+        self,
+        principal: Principal,
+        bound: BoundPrompt | BoundTemplate,
+        argument: tuple[str, str],
+        chosen: Mapping[str, str],
+        *,
+        correlation_id: str,
+    ) -> Completions:
+        """Values for an argument of a prompt or a variable of a template, given as its name and what was typed so far.
+
+        Raises:
+            ArgumentsInvalid: there is no argument of that name.
+            GatewayError: as for resources.
+        """
+        call = RunningCall(
+            self, principal, SILENT, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
+        )
+        authorise(principal, bound)
+        return await self._through(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
+
+    def pass_tool(
+        self, call: RunningCall, bound: BoundTool, arguments: Mapping[str, object]
+    ) -> Coroutine[Any, Any, bytes]:
+        """Take a tool call through all stations; see `run`."""
+        authorise(call.principal, bound)
+        call.source = bound.tool.source_name or bound.tool.origin
+        call.levels = bound.tool.levels
+        return self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
+
+    def pass_resource(self, call: RunningCall, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
+        """Take the reading of a resource through all stations; see `read`."""
+        authorise(call.principal, bound)
+        call.levels = bound.primitive.levels
+        return self._through(call, bound.limits, lambda: self._read(call, bound))
+
+    async def _through(
+        self, call: RunningCall, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
+    ) -> _Answer:
+        """Count it, do it, and record how it ended before anybody hears of it."""
+        try:
+            admit = self._limiter.admit_inner if call.is_inner else self._limiter.admit
+            async with admit(call.principal.tenant, call.principal.key, limits):
+                outcome = await perform()
+        except AuditUnavailable:
+            raise
+        except (GatewayError, InputRequired) as error:
+            _note(call, error)
+            await self._trail.write(call.record(_CALL, Outcome(None, _word(error))))
+            self._count(call, _word(error))
+            raise
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._trail.write(call.record(_CALL, Outcome(None, "cancelled")))
+            self._count(call, "cancelled")
+            raise
+        except Exception:
+            log.exception("call_failed", action=call.asked[0], target=call.asked[1], correlation_id=call.correlation_id)
+            await self._trail.write(call.record(_CALL, Outcome(None, "crashed")))
+            self._count(call, "crashed")
+            raise HandlerFailed(result_rendering.CRASHED) from None
+        await self._trail.write(call.record(_CALL, outcome))
+        self._count(call, outcome.word)
+        return outcome.answer
+
+    def _count(self, call: RunningCall, word: str) -> None:
+        total_s = (perf_counter_ns() - call.started_ns) / _NS
+        source = call.source or call.asked[0]
+        self._metrics.note_call(call.principal.slug, source, word, total_s=total_s, upstream_s=call.upstream_ns / _NS)
+
+    async def _run(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Outcome[bytes]:
+        try:
+            is_allowed = bound.decision is _ALLOW
+            if not is_allowed:
+                decide(bound)
+            prepared = await self._prepare(call, bound, given)
+            call.digest = prepared.digest
+            if not is_allowed:
+                await self._confirm(call, bound.handler, prepared)
+            if bound.tool.level is not _SAFE:
+                await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+            asked_ns = perf_counter_ns()
+            try:
+                answer = await bound.handler.run(prepared, call)
+            finally:
+                call.upstream_ns = perf_counter_ns() - asked_ns
+            if isinstance(answer, Result):
+                return await self._encode(call, answer, bound)
+            return await self._shape(call, answer, bound)
+        except CapabilityMissing:
+            raise
+        except _SHOWN as error:
+            _note(call, error)
+            return _failed(result_rendering.failure(error, call.correlation_id), error.code)
+        except (GatewayError, InputRequired):
+            raise
+        except Exception:
+            log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
+            return _failed(result_rendering.crash(call.correlation_id), "crashed")
+
+    async def _prepare(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+        arguments = bound.handler.settle(given)
+        found = bound.validator.check(arguments)
+        if isinstance(found, Costly):
+            found = await self._checks.finish(call.principal.tenant, found)
+        if found:
+            raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=found)
+        return bound.handler.prepare(arguments)
+
+    async def _confirm(self, call: RunningCall, handler: Handler[Any], prepared: Prepared) -> None:
+        """Let the user decide, and record what was decided before anything else is done.
+
+        Raises:
+            PolicyDenied: the user declined, or cannot be asked.
+            CredentialMissing: the call cannot be made, so the user is not asked.
+            InputRequired: the answer comes with a later request.
+        """
+        digest = prepared.digest.hex()
+        decided = await ask_user(call, digest, await handler.preview(prepared))
+        if call.peer.recall(CONFIRMED) != digest:
+            await self._trail.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))
+            call.peer.remember(CONFIRMED, digest)
+        if decided is not Confirmation.GRANTED:
+            raise PolicyDenied(REFUSALS[decided])
+
+    async def _encode(self, call: RunningCall, result: Result, bound: BoundTool) -> Outcome[bytes]:
+        members, structured = encode(result)
+        if bound.output is not None and not result.is_error:
+            await self._results.hold(call.principal.tenant, bound.output, structured)
+        return Outcome(members, "error" if result.is_error else "ok", None, len(members))
+
+    async def _shape(self, call: RunningCall, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
+        if len(answer.body) <= result_rendering.LARGEST_TEXT:
+            members = result_rendering.content(answer)
+        else:
+            members = await self._shaper.content(call.principal, answer)
+        if bound.output is not None:
+            members = await self._results.hold_to(call.principal.tenant, bound.output, members)
+        word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
+        return Outcome(members, word, answer.status, len(members))
+
+    async def _read(self, call: RunningCall, bound: BoundResource) -> Outcome[Contents]:
+        contents = await self._perform(call, bound, bound.handler, bound.variables)
+        checked, size = check_contents(contents, bound)
+        return Outcome(checked, "ok", size=size)
+
+    async def _get(self, call: RunningCall, bound: BoundPrompt, arguments: Mapping[str, str]) -> Outcome[Messages]:
+        check_arguments(bound, arguments)
+        messages = await self._perform(call, bound, bound.handler, arguments)
+        checked, size = check_messages(await embed_resources(messages, call), bound)
+        return Outcome(checked, "ok", size=size)
+
+    async def _complete(
+        self,
+        call: RunningCall,
+        bound: BoundPrompt | BoundTemplate,
+        argument: tuple[str, str],
+        chosen: Mapping[str, str],
+    ) -> Outcome[Completions]:
+        name, typed = argument
+        if name not in bound.arguments:
+            raise ArgumentsInvalid(f"there is no argument {name[:128]!r} to complete")
+        decide(bound)
+        if bound.completer is None:
+            return Outcome(Completions(values=(), total=0), "ok")
+        found = await bound.completer.complete(name, typed, chosen, call)
+        return Outcome(check_completions(found), "ok")
+
+    async def _perform(
+        self,
+        call: RunningCall,
+        bound: BoundResource | BoundPrompt,
+        handler: Handler[_Answer],
+        arguments: Mapping[str, object],
+    ) -> _Answer:
+        """Decide, prepare, confirm, record the intent, run: what is the same for resources and prompts."""
+        decide(bound)
+        prepared = handler.prepare(handler.settle(arguments))
+        call.digest = prepared.digest
+        if bound.decision is Decision.CONFIRM:
+            await self._confirm(call, handler, prepared)
+        if bound.primitive.level is not Safety.SAFE:
+            await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+        return await handler.run(prepared, call)
+
+
+def _failed(result: bytes, word: str) -> Outcome[bytes]:
+    return Outcome(result, word, None, len(result))
+
+
+def _note(call: RunningCall, error: Exception) -> None:
+    """Log what is wrong with a handler of ours, as opposed to its arguments, its upstream or its caller."""
+    if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
+        log.warning(
+            "handler_failed",
+            action=call.asked[0],
+            target=call.asked[1],
+            tenant=call.principal.slug,
+            reason=error.message,
+            notes=getattr(error, "__notes__", []),
+            correlation_id=call.correlation_id,
+        )
+
+
+def _word(error: GatewayError | InputRequired) -> str:
+    """How the trail calls a call that ended without an answer."""
+    if isinstance(error, InputRequired):
+        return "input_required"
+    return "limited" if isinstance(error, LimitExceeded) else error.code

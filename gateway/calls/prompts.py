@@ -1,0 +1,76 @@
+"""What is special about prompts: their arguments are names and texts, and they may embed resources by URI."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from gateway.calls.invocation import RunningCall
+from gateway.domain.results import Messages
+from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, NotFound
+from gateway.handlers.binding import BoundPrompt
+
+_LONGEST = 64 * 1024
+_MOST_EMBEDDED = 16
+
+
+def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
+    """Refuse arguments that the prompt does not have, and the lack of those that it needs.
+
+    Raises:
+        MissingArguments: required ones are not there; the message names them all.
+        ArgumentsInvalid: there are others than the prompt has, or one is no text or too long.
+    """
+    missing = [name for name in bound.arguments if name in bound.required and name not in arguments]
+    if missing:
+        raise MissingArguments(f"missing required arguments: {', '.join(missing)}")
+    unknown = sorted(name[:64] for name in arguments.keys() - set(bound.arguments))
+    if unknown:
+        raise ArgumentsInvalid(f"the prompt has no arguments of these names: {', '.join(unknown[:10])}")
+    for name, value in arguments.items():
+        if not isinstance(cast("object", value), str):
+            raise ArgumentsInvalid(f"the argument {name!r} is no text")
+        if len(value) > _LONGEST:
+            raise ArgumentsInvalid(f"the argument {name!r} has more than {_LONGEST} characters")
+
+
+async def embed_resources(messages: Messages, call: RunningCall) -> Messages:
+    """The messages with every embedded resource that is only named by its URI read, as the principal who asks.
+
+    Raises:
+        HandlerFailed: one is not there, or not for this principal; or there are too many.
+    """
+    found: list[Mapping[str, object]] = []
+    embedded = 0
+    for message in messages.messages:
+        uri = _named(message)
+        if uri is None:
+            found.append(message)
+            continue
+        embedded += 1
+        if embedded > _MOST_EMBEDDED:
+            raise HandlerFailed(f"the prompt embeds more than {_MOST_EMBEDDED} resources")
+        found += await _embed(message, uri, call)
+    return Messages(messages=found, description=messages.description)
+
+
+async def _embed(message: Mapping[str, object], uri: str, call: RunningCall) -> list[Mapping[str, object]]:
+    """One message per content that the resource has."""
+    try:
+        read = await call.read_resource(uri)
+    except NotFound:
+        raise HandlerFailed(f"the prompt embeds {uri[:256]!r}, which is no resource here") from None
+    block = cast("Mapping[str, object]", message["content"])
+    return [{**message, "content": {**block, "resource": content}} for content in read.contents]
+
+
+def _named(message: Mapping[str, object]) -> str | None:
+    """The URI of an embedded resource whose content is not there."""
+    block = message.get("content") if isinstance(cast("object", message), Mapping) else None
+    if not isinstance(block, dict):
+        return None
+    members = cast("dict[str, object]", block)
+    resource = members.get("resource")
+    if members.get("type") != "resource" or not isinstance(resource, dict):
+        return None
+    named = cast("dict[str, object]", resource)
+    uri = named.get("uri")
+    return uri if isinstance(uri, str) and "text" not in named and "blob" not in named else None

@@ -1,0 +1,244 @@
+"""How an upstream's answer becomes the inside of a tool result (MCP `CallToolResult`), as JSON bytes.
+
+A JSON body is checked and minified in C and put in as it is, so that numbers stay as they were written; it never
+becomes Python objects. What is larger than a result should be is cut, and says so. Callers put braces around what they
+get.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import anyio.to_thread
+import msgspec
+import orjson
+import structlog
+
+from gateway.calls.duplicate_members import has_repeated_names
+from gateway.calls.truncation import Cut, cut_json, cut_text, describe
+from gateway.calls.upstream_errors import FIRST_ERROR, quote, refuse
+from gateway.domain.identifiers import TenantId
+from gateway.domain.principals import Principal
+from gateway.domain.requests import UpstreamAnswer
+from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
+from gateway.handlers.response_body.charsets import declared_charset, decode_text
+from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
+
+log = structlog.get_logger(__name__)
+
+LARGEST_TEXT = 256 * 1024
+"""How many bytes of text, or of JSON, a result has at most; a JSON result has them twice, as text and as structure."""
+
+LARGEST_BYTES = 1024 * 1024
+"""How many bytes that are no text a result has at most where the rest can be read elsewhere."""
+
+CRASHED = "the call failed inside the gateway"
+"""The message of every unexpected exception, beside the correlation id."""
+
+_INLINE = 1024 * 1024
+_MAX_TYPE = 256
+_NOTHING = b'"content":[],"isError":false'
+_TEXT_START = b'"content":[{"type":"text","text":'
+_END = b'],"isError":false'
+_REPEATED = (
+    "This JSON names a member of an object more than once. Readers differ in which of them counts, so it is shown as "
+    "text only, without structured content."
+)
+
+
+class Leftovers(Protocol):
+    """Where whole results wait whose tool result was cut."""
+
+    async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
+        """The URI under which this subject can read it for a while; None when it cannot be kept."""
+        ...
+
+
+class Shaper:
+    """Shapes answers; keeps what had to be cut where its caller can read it."""
+
+    def __init__(self, leftovers: Leftovers | None = None) -> None:
+        self._leftovers = leftovers
+
+    async def content(self, principal: Principal, answer: UpstreamAnswer) -> bytes:
+        """The members of the result for this answer, with a link to all of it where it is cut."""
+        if len(answer.body) <= LARGEST_TEXT or answer.status >= FIRST_ERROR:
+            return content(answer)
+        link = await self._keep(principal, answer) if is_too_large(answer) else None
+        if len(answer.body) <= _INLINE:
+            return content(answer, link=link)
+        return await anyio.to_thread.run_sync(lambda: content(answer, link=link))
+
+    async def _keep(self, principal: Principal, answer: UpstreamAnswer) -> str | None:
+        if self._leftovers is None:
+            return None
+        try:
+            return await self._leftovers.keep(
+                principal.tenant, principal.subject, answer.content_type[:_MAX_TYPE], answer.body
+            )
+        except RedisUnavailable:
+            log.warning("leftover_not_kept", tenant=principal.tenant)
+            return None
+
+
+def is_too_large(answer: UpstreamAnswer) -> bool:
+    """Whether the result of this answer may have to be cut."""
+    kind = kind_of(answer)[0]
+    is_read = is_json(kind) or is_text(kind) or not kind
+    return len(answer.body) > (LARGEST_TEXT if is_read else LARGEST_BYTES)
+
+
+def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
+    """The members of the result for this answer; a status that is no success makes it an error.
+
+    `link` is where all of it can be read when it is cut.
+    """
+    if answer.status >= FIRST_ERROR:
+        return refuse(answer)
+    if not answer.body:
+        return _NOTHING
+    kind, parameters = kind_of(answer)
+    if not is_json(kind):
+        return _by_kind(kind, parameters, answer, link)
+    compact = _compacted(answer.body, parameters)
+    if compact is None:
+        return _text(decode_text(answer.body, parameters), answer, link)
+    if len(compact) > LARGEST_TEXT:
+        return _cut_structure(cut_json(compact, LARGEST_TEXT), answer, link)
+    if has_repeated_names(compact):
+        return _blocks(compact.decode(), _REPEATED)
+    if compact == b"null":  # the SDK drops a member that is null, so there is none
+        return _TEXT_START + b'"null"}],"isError":false'
+    return b"".join((_TEXT_START, _quoted(compact), b'}],"structuredContent":', compact, b',"isError":false'))
+
+
+def failure(error: GatewayError, correlation_id: str) -> bytes:
+    """The members of an error result: what was wrong, where, and what to quote to the operator."""
+    text = "\n".join([error.message, *(f"{fault.pointer or '/'}: {fault.reason}" for fault in _untold(error))])
+    details: dict[str, object] = {"code": error.code, "correlation_id": correlation_id}
+    if error.retry_after_s is not None:
+        details["retry_after_s"] = error.retry_after_s
+    return b"".join(
+        (
+            b'"content":[{"type":"text","text":',
+            quote(text),
+            b'}],"isError":true,"_meta":{"gateway/error":',
+            orjson.dumps(details),
+            b"}",
+        )
+    )
+
+
+def decode(members: bytes) -> dict[str, Any]:
+    """A result object of these members, with integers of any size as they were written."""
+    result: dict[str, Any] = json.loads(b"{" + members + b"}")
+    return result
+
+
+def crash(correlation_id: str) -> bytes:
+    """The members of an error result that tells nothing but how to find the log line."""
+    return failure(HandlerFailed(CRASHED), correlation_id)
+
+
+def _untold(error: GatewayError) -> Sequence[Fault]:
+    """The faults; none if there is one alone and the message already has its place and reason."""
+    is_told = len(error.faults) == 1 and all(
+        part in error.message for part in (error.faults[0].pointer, error.faults[0].reason)
+    )
+    return () if is_told else error.faults
+
+
+def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | None) -> bytes:
+    family, body = kind.partition("/")[0], answer.body
+    is_picture = family in {"image", "audio"} and not kind.endswith("+xml")
+    if not is_picture and (is_text(kind) or (not kind and is_utf8(body))):
+        return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link)
+    if link is not None and len(body) > LARGEST_BYTES:
+        return _blocks(describe(Cut(b""), whole=len(body), uri=link), _link(answer, link))
+    if is_picture:
+        return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
+    whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # parts need their boundary
+    resource = {
+        "uri": "about:blank#upstream-body",
+        "mimeType": whole or "application/octet-stream",
+        "blob": b64encode(body).decode(),
+    }
+    return _blocks({"type": "resource", "resource": resource})
+
+
+def _cut_structure(cut: Cut, answer: UpstreamAnswer, link: str | None) -> bytes:
+    """JSON of which a part is missing: as text and structure, with a note and the way to the rest."""
+    note = describe(cut, whole=len(answer.body), uri=link)
+    kept = cut.kept.decode("utf-8", "replace")
+    blocks = _blocks(kept, note, _link(answer, link))
+    if kept == "null":
+        return blocks
+    if has_repeated_names(cut.kept):
+        return _blocks(kept, note, _REPEATED, _link(answer, link))
+    start = blocks[: -len(_END)]
+    return b"".join((start, b'],"structuredContent":', kept.encode(), b',"isError":false'))
+
+
+def _text(text: str, answer: UpstreamAnswer, link: str | None) -> bytes:
+    if answer.cut is None and len(text) * 4 <= LARGEST_TEXT:
+        return _TEXT_START + quote(text) + b'}],"isError":false'
+    cut = cut_text(text, LARGEST_TEXT)
+    unread = None if answer.cut is None else f"This result is cut: {answer.cut}."
+    if not cut.notes:
+        return _blocks(text, unread)
+    note = describe(cut, whole=len(answer.body), uri=link)
+    return _blocks(cut.kept.decode(), note, unread, _link(answer, link))
+
+
+def _blocks(*blocks: str | dict[str, object] | None) -> bytes:
+    """The members of a result with these blocks; a bare text is a text block, None is none."""
+    written = [
+        b'{"type":"text","text":' + quote(block) + b"}" if isinstance(block, str) else orjson.dumps(block)
+        for block in blocks
+        if block is not None
+    ]
+    return b'"content":[' + b",".join(written) + _END
+
+
+def _link(answer: UpstreamAnswer, uri: str | None) -> dict[str, object] | None:
+    if uri is None:
+        return None
+    return {
+        "type": "resource_link",
+        "uri": uri,
+        "name": "whole result",
+        "mimeType": kind_of(answer)[0] or "application/octet-stream",
+        "size": len(answer.body),
+    }
+
+
+def _compacted(body: bytes, parameters: str) -> bytes | None:
+    """The JSON text without blanks, in UTF-8; None when it is none. JSON in another charset is read as declared."""
+    compact = _minified(body)
+    if compact is None and (charset := declared_charset(parameters) or _marked_charset(body)) is not None:
+        try:
+            compact = _minified(body.decode(charset).encode())
+        except UnicodeError:
+            return None
+    return compact
+
+
+def _marked_charset(body: bytes) -> str | None:
+    """The charset of a body that begins with a byte order mark, which JSON should not."""
+    if body.startswith(b"\xef\xbb\xbf"):
+        return "utf-8-sig"
+    return "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+
+
+def _minified(body: bytes) -> bytes | None:
+    try:
+        compact = msgspec.json.format(body, indent=-1)
+        compact.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return compact
+
+
+def _quoted(compact: bytes) -> bytes:
+    return orjson.dumps(compact.decode())

@@ -1,0 +1,70 @@
+"""What a tool result says of an answer that is no success: status, hints, and the beginning of the body."""
+
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import orjson
+
+from gateway.domain.requests import UpstreamAnswer
+from gateway.handlers.response_body.charsets import decode_text
+from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
+
+FIRST_ERROR = 300
+
+_FIRST_REFUSAL = 400
+_MAX_ERROR_BODY = 2048
+_MAX_HINT = 64
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+def refuse(answer: UpstreamAnswer) -> bytes:
+    """The members of an error result; a redirect is one, because it is never followed."""
+    lines = [f"HTTP {answer.status} {_PHRASES.get(answer.status, '')}".rstrip()]
+    meta: dict[str, object] = {"status": answer.status}
+    if answer.location is not None and answer.status < _FIRST_REFUSAL:
+        host = _host_of(answer.location)
+        lines.append(f"The upstream redirects to {host}; redirects are not followed.")
+        meta["location_host"] = host
+    if answer.retry_after is not None:
+        hint = " ".join(answer.retry_after.split())[:_MAX_HINT]
+        lines.append(f"Retry-After: {hint}")
+        meta["retry_after"] = hint
+    shown = _shown_body(answer)
+    text = "\n".join([*lines, *([shown] if shown else [])])
+    return b"".join(
+        (
+            b'"content":[{"type":"text","text":',
+            quote(text),
+            b'}],"isError":true,"_meta":{"gateway/upstream":',
+            orjson.dumps(meta),
+            b"}",
+        )
+    )
+
+
+def _shown_body(answer: UpstreamAnswer) -> str:
+    """What of a refusal's body is worth reading: the beginning, if it is text."""
+    if not answer.body:
+        return ""
+    kind, parameters = kind_of(answer)
+    head = answer.body[: _MAX_ERROR_BODY * 4]
+    if is_json(kind) or is_text(kind) or is_utf8(head):
+        return decode_text(head, parameters)[:_MAX_ERROR_BODY]
+    return f"({len(answer.body)} bytes of {kind or 'an unnamed type'})"
+
+
+def _host_of(location: str) -> str:
+    """The host that a redirect names, and nothing else of it: the rest may hold secrets."""
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    return "".join(character for character in (host or "") if character.isprintable())[:255] or "the same host"
+
+
+def quote(text: str) -> bytes:
+    """The text as a JSON string."""
+    try:
+        return orjson.dumps(text)
+    except TypeError:  # lone surrogates
+        return orjson.dumps(text.encode("utf-8", "replace").decode())

@@ -1,0 +1,124 @@
+"""Who follows a tenant's catalog on this replica: what each was shown last, and whom to tell of something newer."""
+
+from collections.abc import Callable, Collection, Iterator
+
+import structlog
+from msgspec.structs import replace
+
+from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.domain.identifiers import TenantId
+from gateway.domain.principals import Principal
+from gateway.registry.registry import Registry
+from gateway.registry.views import View
+
+log = structlog.get_logger(__name__)
+
+Listener = Callable[[Registry, Registry | None], None]
+"""Told what was shown and what is shown from now on; None when there is nothing any more: no tenant, or no key."""
+
+
+class Follower:
+    """One client that stays, and the registry it was shown last."""
+
+    __slots__ = ("_listener", "registry")
+
+    def __init__(self, shown: Registry, listener: Listener) -> None:
+        self.registry = shown
+        self._listener = listener
+
+    def adopt(self, view: View) -> None:
+        """Show this view from now on, if it is newer than what is shown."""
+        old = self.registry
+        if view.snapshot.order > old.view.snapshot.order:
+            self.registry = replace(old, view=view)
+            self._tell(old, self.registry)
+
+    def lose(self) -> None:
+        """Tell that there is nothing to follow any more."""
+        self._tell(self.registry, None)
+
+    def _tell(self, old: Registry, new: Registry | None) -> None:
+        try:
+            self._listener(old, new)
+        except Exception:
+            log.exception("follower_failed", tenant_id=old.principal.tenant)
+
+
+class Room:
+    """The followers of one tenant; `wanted` and `code` are the newest revision and generation of code heard of."""
+
+    __slots__ = ("code", "followers", "is_refreshing", "wanted")
+
+    def __init__(self) -> None:
+        self.followers: dict[object, Follower] = {}
+        self.wanted = 0
+        self.code = 0
+        self.is_refreshing = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether somebody is still shown something older."""
+        return any(self.is_older(follower.registry.view.snapshot) for follower in self.followers.values())
+
+    def is_older(self, snapshot: Snapshot) -> bool:
+        """Whether a newer snapshot than this was heard of."""
+        return snapshot.revision < self.wanted or snapshot.code < self.code
+
+    @property
+    def principals(self) -> Collection[Principal]:
+        """Who follows, each once."""
+        return {follower.registry.principal for follower in self.followers.values()}
+
+    def lose(self, principal: Principal) -> None:
+        """Tell everybody who follows as this principal that it may no longer, and let them go."""
+        gone = [token for token, follower in self.followers.items() if follower.registry.principal == principal]
+        for token in gone:
+            follower = self.followers.pop(token, None)
+            if follower is not None:
+                follower.lose()
+
+    def show(self, view: View) -> None:
+        """Let every follower adopt the view."""
+        self.wanted = max(self.wanted, view.snapshot.revision)
+        for follower in tuple(self.followers.values()):
+            follower.adopt(view)
+
+
+class Roster:
+    """The rooms of this replica; one that is empty is not kept."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[TenantId, Room] = {}
+
+    def __len__(self) -> int:
+        """How many follow, of all tenants."""
+        return sum(len(room.followers) for room in self._rooms.values())
+
+    def __iter__(self) -> Iterator[TenantId]:
+        """The tenants that somebody follows, as of now."""
+        return iter(tuple(self._rooms))
+
+    def find(self, tenant: TenantId) -> Room | None:
+        """The followers of the tenant; None when there are none."""
+        return self._rooms.get(tenant)
+
+    def join(self, tenant: TenantId, follower: Follower) -> Callable[[], None]:
+        """Add a follower; the answer takes it out again, once or more often."""
+        room = self._rooms.setdefault(tenant, Room())
+        token = object()
+        room.followers[token] = follower
+
+        def leave() -> None:
+            room.followers.pop(token, None)
+            self.tidy(tenant, room)
+
+        return leave
+
+    def tidy(self, tenant: TenantId, room: Room) -> None:
+        """Forget the room if nobody is left in it."""
+        if not room.followers and self._rooms.get(tenant) is room:
+            del self._rooms[tenant]
+
+    def remove(self, tenant: TenantId) -> Room | None:
+        """Take out everybody who follows the tenant."""
+        return self._rooms.pop(tenant, None)

@@ -1,0 +1,194 @@
+"""The tools that tell what a tenant's APIs are and call what they name: builtin, the same in every tenant."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Protocol, cast
+
+import anyio.to_thread
+import msgspec
+import structlog
+
+from gateway.catalog.snapshots.outline_cache import Outlines
+from gateway.domain.fair_share import FairShare
+from gateway.domain.identifiers import TenantId
+from gateway.domain.queries import Queried
+from gateway.domain.results import ABSENT, Result
+from gateway.domain.tools import Tool
+from gateway.errors import NotFound
+from gateway.handlers.interfaces import Call, Prepared
+from gateway.handlers.local_handler import Subject, prepared
+from gateway.handlers.previews.requests import escape
+from gateway.openapi.query.answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
+from gateway.openapi.query.api import View
+from gateway.openapi.query.tools import CALL
+from gateway.openapi.query.truncation import render
+
+log = structlog.get_logger(__name__)
+
+_PLACE = "query"
+_THREADS = 16
+_WAITING = 1024
+_PAGING = frozenset({"cursor", "offset", "limit"})
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Cursors(Protocol):
+    """What signs positions in lists."""
+
+    def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
+        """The cursor of the page that follows."""
+        ...
+
+    def open(self, tenant: TenantId, profile: str, listing: str, cursor: str) -> str:
+        """The position in a cursor, or InvalidCursor."""
+        ...
+
+
+class Queries:
+    """What the query tools of all tenants are made with."""
+
+    def __init__(self, outlines: Outlines, cursors: Cursors) -> None:
+        self._outlines = outlines
+        self._cursors = cursors
+        self.places = FairShare("query threads", places=_THREADS, queue=_WAITING)
+
+    def handler(self, tenant: TenantId, tool: Tool) -> "QueryHandler":
+        """What runs one of the tools."""
+        return QueryHandler(tenant, tool, outlines=self._outlines, cursors=self._cursors, places=self.places)
+
+
+class QueryHandler:
+    """Runs one of the query tools for one tenant; what is seen of its sources is asked of each call."""
+
+    def __init__(
+        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: Cursors, places: FairShare
+    ) -> None:
+        self._tenant = tenant
+        self._subject = Subject(name=tool.name, definition=tool.definition)
+        self._outlines = outlines
+        self._cursors = cursors
+        self._places = places
+        self._answer = ANSWERS.get(tool.name)
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments without those that are null, which clients send for what is not there; 2.0 is 2."""
+        return {name: _settled(value) for name, value in arguments.items() if value is not None}
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """The call that these arguments make."""
+        return prepared(self._subject, arguments)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """The name and the arguments; what `call_endpoint` calls is shown by itself."""
+        return escape(prepared.summary)
+
+    async def run(self, prepared: Prepared, call: Call, /) -> Result:
+        """Tell, or call what is named.
+
+        Raises:
+            InvalidCursor: the cursor is not of this list as it is now.
+            GatewayError: what was called was refused.
+        """
+        arguments = prepared.arguments
+        seen = call.queried()
+        views = await self._views(seen)
+        try:
+            if self._answer is None:
+                return await self._call(views, seen, arguments, call)
+            asked = self._asked(arguments, seen)
+            async with self._places.hold(self._tenant):
+                return await anyio.to_thread.run_sync(_tell, self._answer, views, asked)
+        except Unfound as unfound:
+            return _refuse(unfound)
+
+    async def _views(self, seen: Sequence[Queried]) -> Sequence[View]:
+        found: list[View] = []
+        for one in seen:
+            try:
+                api = await self._outlines.of(self._tenant, one.source)
+            except NotFound:  # replaced since the snapshot was loaded; the others are there
+                log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
+                continue
+            found.append(View(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
+        return found
+
+    def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> Asked:
+        cursor = arguments.get("cursor")
+        listing = cache(lambda: self._listing(arguments, seen))
+
+        def mint(offset: int) -> str:
+            return self._cursors.mint(self._tenant, _PLACE, listing(), str(offset))
+
+        if isinstance(cursor, str):
+            offset = int(self._cursors.open(self._tenant, _PLACE, listing(), cursor))
+        else:
+            offset = cast("int", arguments.get("offset", 0))
+        return Asked(arguments=arguments, offset=offset, mint=mint)
+
+    def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
+        """What a cursor is good for: this tool, these arguments, what is seen of these versions of documents."""
+        wanted = {name: value for name, value in arguments.items() if name not in _PAGING}
+        source = arguments.get("source")
+        chosen = [one for one in seen if source is None or one.source.name == source]
+        versions = [(one.source.id, one.source.version, sorted(one.tools)) for one in chosen]
+        digest = hashlib.blake2b(_encode([self._subject.name, wanted, versions]), digest_size=16)
+        return f"{_PLACE}:{digest.hexdigest()}"
+
+    async def _call(
+        self, views: Sequence[View], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
+    ) -> Result:
+        chosen = choose_views(views, _text(arguments, "source"))
+        async with self._places.hold(self._tenant):
+            view, endpoint = await anyio.to_thread.run_sync(find_named, chosen, arguments)
+        tools = next(one.tools for one in seen if one.source.name == view.source)
+        tool = tools.get(endpoint.identity)
+        if tool is None:
+            raise Unfound(f"{endpoint.identity} cannot be called; the report of its import says why")
+        given = cast("Mapping[str, object]", arguments.get("arguments", {}))
+        return _result(await call.call_operation(tool, given))
+
+
+def _tell(answer: Answering, views: Sequence[View], asked: Asked) -> Result:
+    told = answer(choose_views(views, asked.text("source")), asked)
+    return Result(content=[{"type": "text", "text": render(told)}], structured=told)
+
+
+def _refuse(unfound: Unfound) -> Result:
+    said: dict[str, object] = {"error": unfound.message}
+    if unfound.suggestions:
+        said["suggestions"] = list(unfound.suggestions)
+    return Result(content=[{"type": "text", "text": render(said)}], is_error=True)
+
+
+class _Answered(msgspec.Struct):
+    """A result whose structure stays as it was written: numbers keep all of their digits."""
+
+    content: list[dict[str, Any]]
+    structured: msgspec.Raw = msgspec.field(name="structuredContent", default=msgspec.Raw())
+    is_error: bool = msgspec.field(name="isError", default=False)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+_read = msgspec.json.Decoder(_Answered).decode
+
+
+def _result(members: bytes) -> Result:
+    """The result of a call inside, as the answer of this one."""
+    read = _read(b"{" + members + b"}")
+    structured = read.structured if bytes(read.structured) else ABSENT
+    return Result(content=read.content, structured=structured, is_error=read.is_error, meta=read.meta)
+
+
+def _settled(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text(arguments: Mapping[str, object], name: str) -> str | None:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def talks(tool: Tool) -> bool:
+    """Whether a call may ask the client something: what is called may have to be confirmed."""
+    return tool.name == CALL

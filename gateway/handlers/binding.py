@@ -1,0 +1,217 @@
+"""Primitives joined with what runs them: bound on first use, shared by all calls of a snapshot."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.definitions.json_schema.validator import Validator
+from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.identifiers import TenantId
+from gateway.domain.policy import Decision, Limits
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tools import Origin, Tool
+from gateway.handlers.api_query import Queries
+from gateway.handlers.factory import Kinds, Parts
+from gateway.handlers.interfaces import Completer, PromptHandler, ResourceHandler, SecretReader, ToolHandler
+from gateway.handlers.python.registry import CodeHandlers
+from gateway.handlers.result_forms import PromptForm, ResourceForm, ToolForm
+from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.client import Upstream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTool:
+    """A tool ready to be called; nothing in it depends on the arguments.
+
+    `output` is there when results are held to a declared schema. `talks` says whether a call may tell or ask the
+    client something before it ends.
+    """
+
+    tenant: TenantId
+    tool: Tool
+    validator: Validator
+    handler: ToolHandler
+    decision: Decision
+    limits: Limits
+    output: Validator | None = None
+    talks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundResource:
+    """One resource ready to be read: a fixed one, or a template's at one URI with the variables that make it."""
+
+    tenant: TenantId
+    primitive: Primitive
+    uri: str
+    handler: ResourceHandler
+    decision: Decision
+    limits: Limits
+    mime_type: str | None = None
+    variables: Mapping[str, str]
+    talks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTemplate:
+    """A resource template ready to be matched; `handler_at` makes what reads one of its URIs."""
+
+    tenant: TenantId
+    primitive: Primitive
+    template: UriTemplate
+    handler_at: Callable[[str], ResourceHandler]
+    completer: Completer | None
+    decision: Decision
+    limits: Limits
+    mime_type: str | None = None
+    talks: bool = False
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The variables, in the order of the template."""
+        return tuple(self.template.variables)
+
+    def at(self, uri: str) -> BoundResource | None:
+        """The resource at this URI; None when the template does not make it."""
+        variables = self.template.match(uri)
+        if variables is None:
+            return None
+        return BoundResource(
+            tenant=self.tenant,
+            primitive=self.primitive,
+            uri=uri,
+            handler=self.handler_at(uri),
+            decision=self.decision,
+            limits=self.limits,
+            mime_type=self.mime_type,
+            variables=variables,
+            talks=self.talks,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundPrompt:
+    """A prompt ready to be got; `required` names the arguments that it cannot do without."""
+
+    tenant: TenantId
+    primitive: Primitive
+    arguments: tuple[str, ...]
+    required: frozenset[str]
+    handler: PromptHandler
+    completer: Completer | None
+    decision: Decision
+    limits: Limits
+    description: str | None = None
+    talks: bool = False
+
+
+class _Argument(msgspec.Struct):
+    """As much of a listed prompt argument as running it needs."""
+
+    name: str
+    required: bool = False
+
+
+class _Listed(msgspec.Struct, rename="camel"):
+    """As much of a listed definition as running it needs."""
+
+    mime_type: str | None = None
+    description: str | None = None
+    arguments: list[_Argument] | None = None
+
+
+_decode_listed = msgspec.json.Decoder(_Listed).decode
+
+
+class Binder:
+    """Makes the handlers of primitives."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        secrets: SecretReader,
+        validators: Validators,
+        code: CodeHandlers | None = None,
+        tokens: Tokens | None = None,
+        queries: Queries | None = None,
+    ) -> None:
+        self._validators = validators
+        self._kinds = Kinds(upstream, secrets, validators, Parts(code=code, tokens=tokens, queries=queries))
+
+    async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
+        """The tool with its validators, its handler and what the policy says of it."""
+        decision = snapshot.policy.decision_for(tool.level)
+        handler, talks = await self._tool_handler(snapshot, tool)
+        return BoundTool(
+            tenant=snapshot.tenant,
+            tool=tool,
+            validator=await self._validators.of(tool.definition),
+            handler=handler,
+            decision=decision,
+            limits=snapshot.policy.limits,
+            output=await self._validators.of_output(tool.definition),
+            talks=talks or decision is Decision.CONFIRM,
+        )
+
+    async def bind_resource(self, snapshot: Snapshot, primitive: Primitive) -> BoundResource:
+        """The resource with its handler and what the policy says of it."""
+        listed = _decode_listed(primitive.definition)
+        behind = await self._kinds.behind(snapshot, primitive, Family.RESOURCE)
+        decision = snapshot.policy.decision_for(primitive.level)
+        return BoundResource(
+            tenant=snapshot.tenant,
+            primitive=primitive,
+            uri=primitive.name,
+            handler=behind.handler(ResourceForm(primitive.name, listed.mime_type)),
+            decision=decision,
+            limits=snapshot.policy.limits,
+            mime_type=listed.mime_type,
+            variables={},
+            talks=behind.talks or decision is Decision.CONFIRM,
+        )
+
+    async def bind_template(self, snapshot: Snapshot, primitive: Primitive) -> BoundTemplate:
+        """The resource template with what makes its handlers and what the policy says of it."""
+        listed = _decode_listed(primitive.definition)
+        behind = await self._kinds.behind(snapshot, primitive, Family.TEMPLATE)
+        decision = snapshot.policy.decision_for(primitive.level)
+        return BoundTemplate(
+            tenant=snapshot.tenant,
+            primitive=primitive,
+            template=UriTemplate.parse(primitive.name),
+            handler_at=lambda uri: behind.handler(ResourceForm(uri, listed.mime_type)),
+            completer=behind.completer,
+            decision=decision,
+            limits=snapshot.policy.limits,
+            mime_type=listed.mime_type,
+            talks=behind.talks or decision is Decision.CONFIRM,
+        )
+
+    async def bind_prompt(self, snapshot: Snapshot, primitive: Primitive) -> BoundPrompt:
+        """The prompt with its handler and what the policy says of it."""
+        listed = _decode_listed(primitive.definition)
+        behind = await self._kinds.behind(snapshot, primitive, Family.PROMPT)
+        decision = snapshot.policy.decision_for(primitive.level)
+        return BoundPrompt(
+            tenant=snapshot.tenant,
+            primitive=primitive,
+            arguments=tuple(argument.name for argument in listed.arguments or ()),
+            required=frozenset(argument.name for argument in listed.arguments or () if argument.required),
+            handler=behind.handler(PromptForm(listed.description)),
+            completer=behind.completer,
+            decision=decision,
+            limits=snapshot.policy.limits,
+            description=listed.description,
+            talks=behind.talks or decision is Decision.CONFIRM,
+        )
+
+    async def _tool_handler(self, snapshot: Snapshot, tool: Tool) -> tuple[ToolHandler, bool]:
+        if tool.origin is Origin.SOURCE:
+            return self._kinds.operation(snapshot.tenant, tool), False
+        if tool.origin is Origin.BUILTIN:
+            return self._kinds.builtin(snapshot.tenant, tool)
+        behind = await self._kinds.behind(snapshot, tool, Family.TOOL)
+        return behind.handler(ToolForm()), behind.talks

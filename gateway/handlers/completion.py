@@ -1,0 +1,77 @@
+"""What suggests values for arguments of prompts and variables of templates."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from gateway.definitions.handlers.specs import Completion, FetchedValues, ListedValues
+from gateway.domain.results import Completions
+from gateway.errors import HandlerFailed, UpstreamError
+from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.interfaces import Call
+from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.runner import completions
+from gateway.handlers.python.signatures import Completing, CompletionFunction
+from gateway.handlers.python.thread_pool import Threads
+from gateway.handlers.response_body.reading import read_json
+
+_COMPLETION_S = 10.0
+_MOST = 100
+_FIRST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCompleter:
+    """Completes what a handler declares completions for."""
+
+    declared: Mapping[str, Completion]
+    way: Exit
+
+    async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
+        """The listed values that begin with what was typed, or what the declared request answers."""
+        match self.declared.get(argument):
+            case ListedValues() as listed:
+                found = listed.matching(value)
+                return Completions(values=found[:_MOST], total=len(found), has_more=len(found) > _MOST)
+            case FetchedValues(http=http):
+                requester = Requester(http, self.way)
+                with call.within(_COMPLETION_S):
+                    return await _fetch(requester, value, chosen)
+            case None:
+                return Completions(values=())
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCompleter:
+    """Completes by a function of code."""
+
+    code: CodeHandler
+    function: CompletionFunction
+    threads: Threads
+
+    async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
+        """What the function suggests."""
+        completing = Completing(principal=call.principal, argument=argument, value=value, chosen=chosen)
+        is_async = inspect.iscoroutinefunction(self.function)
+        with call.within(min(_COMPLETION_S, self.code.timeout_s)):
+            return await completions(self.function, completing, self.threads, is_async=is_async)
+
+
+async def _fetch(requester: Requester, value: str, chosen: Mapping[str, str]) -> Completions:
+    answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}))
+    if answer.status >= _FIRST_ERROR:
+        raise UpstreamError(f"The upstream answered with status {answer.status}.")
+    found = read_json(answer)
+    if not isinstance(found, list):
+        raise HandlerFailed("the upstream answered with something that is no list of values")
+    values = [_text(each) for each in cast("list[object]", found)]
+    return Completions(values=tuple(values[:_MOST]), total=len(values), has_more=len(values) > _MOST)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise HandlerFailed("the upstream answered with something that is no list of values")

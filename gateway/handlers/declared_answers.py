@@ -1,0 +1,65 @@
+"""Answers that are declared: the same always, or with places to fill."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from gateway.definitions.handlers.output_contracts import with_text
+from gateway.definitions.handlers.specs import StaticSpec, TemplateSpec
+from gateway.domain.results import ABSENT
+from gateway.errors import HandlerFailed
+from gateway.handlers.interfaces import Call
+from gateway.handlers.result_forms import Blocks, Form
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWork(Generic[_Answer]):
+    """Answers the same always."""
+
+    spec: StaticSpec
+    form: Form[_Answer]
+
+    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+        """The declared answer."""
+        del arguments, call
+        spec = self.spec
+        structured = ABSENT if spec.structured_content is None else spec.structured_content
+        blocks = spec.content or spec.contents or spec.messages
+        return self.form.of_blocks(blocks, structured=structured, is_error=spec.is_error)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateWork(Generic[_Answer]):
+    """Fills the places of a declared answer."""
+
+    spec: TemplateSpec
+    form: Form[_Answer]
+
+    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+        """The answer for these arguments."""
+        del call
+        return fill(self.spec, variables_of(arguments), self.form)
+
+
+def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
+    """What templates see: each argument by its name, and all of them as `arguments`."""
+    return {**arguments, "arguments": dict(arguments)}
+
+
+def fill(spec: TemplateSpec, variables: Mapping[str, object], form: Form[_Answer]) -> _Answer:
+    """The answer with its places filled.
+
+    Raises:
+        TemplateFailed: a template came to a limit or met a value that it cannot use.
+    """
+    if spec.text is not None:
+        return form.of_text(spec.text.render(variables), mime_type=spec.mime_type, is_error=spec.is_error)
+    if spec.json is not None:
+        return form.of_json(spec.json.render(variables), mime_type=spec.mime_type, is_error=spec.is_error)
+    tree = spec.content or spec.contents or spec.messages
+    blocks = None if tree is None else tree.render(variables)
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in cast("list[object]", blocks)):
+        raise HandlerFailed("the template makes no list of contents")
+    return form.of_blocks([with_text(block) for block in cast("Blocks", blocks)], is_error=spec.is_error)

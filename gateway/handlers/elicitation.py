@@ -1,0 +1,67 @@
+"""What steps ask of the client, and what of the answer they keep."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from gateway.definitions.handlers.specs import AskStep, RootsStep, SampleStep
+from gateway.definitions.handlers.specs import Question as QuestionStep
+from gateway.errors import HandlerFailed
+from gateway.handlers.interfaces import Question
+
+_ACTIONS = frozenset({"accept", "decline", "cancel"})
+
+
+def question_of(step: QuestionStep, variables: Mapping[str, object]) -> Question:
+    """The question with its texts filled.
+
+    Raises:
+        TemplateFailed: a text came to a limit or met a value that it cannot use.
+    """
+    match step:
+        case AskStep():
+            return Question(kind="elicitation", params=_elicitation(step, variables))
+        case SampleStep():
+            return Question(kind="sampling", params=_sampling(step, variables))
+        case RootsStep():
+            return Question(kind="roots", params={})
+
+
+def answer_of(step: QuestionStep, answer: Mapping[str, Any]) -> object:
+    """What is kept of an answer.
+
+    Raises:
+        HandlerFailed: it has not the form that the protocol gives it.
+    """
+    match step:
+        case AskStep():
+            content = answer.get("content")
+            if answer.get("action") not in _ACTIONS or not isinstance(content, dict | None):
+                raise _malformed()
+            return {"action": answer["action"], "content": cast("dict[str, Any]", content or {})}
+        case SampleStep():
+            return dict(answer)
+        case RootsStep():
+            roots = answer.get("roots")
+            if not isinstance(roots, list):
+                raise _malformed()
+            return cast("list[object]", roots)
+
+
+def _elicitation(step: AskStep, variables: Mapping[str, object]) -> dict[str, object]:
+    message = step.message.render(variables)
+    if step.url is not None:
+        return {"mode": "url", "message": message, "url": step.url.render(variables)}
+    return {"message": message, "requestedSchema": step.schema or {"type": "object", "properties": {}}}
+
+
+def _sampling(step: SampleStep, variables: Mapping[str, object]) -> dict[str, object]:
+    params: dict[str, object] = {"messages": step.messages.render(variables), "maxTokens": step.max_tokens}
+    if step.system_prompt is not None:
+        params["systemPrompt"] = step.system_prompt.render(variables)
+    if step.temperature is not None:
+        params["temperature"] = step.temperature
+    return params
+
+
+def _malformed() -> HandlerFailed:
+    return HandlerFailed("the client answered a question in a form that the protocol does not have")

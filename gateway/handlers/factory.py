@@ -1,0 +1,175 @@
+"""Which object runs a declaration or a function of code: one place that knows every kind of handler."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.definitions.handlers.parser import parse_handler
+from gateway.definitions.handlers.specs import (
+    HandlerSpec,
+    HttpSpec,
+    OpenApiSpec,
+    StaticSpec,
+    StepsSpec,
+    TemplateSpec,
+)
+from gateway.definitions.json_schema.validator import Validator
+from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.definitions.templates.template import Tree
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.tools import Origin, Tool
+from gateway.errors import BadInput
+from gateway.handlers.api_query import Queries, talks
+from gateway.handlers.completion import CodeCompleter, DeclaredCompleter
+from gateway.handlers.declared_answers import StaticWork, TemplateWork
+from gateway.handlers.http import HttpHandler
+from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.interfaces import Completer, Handler, SecretReader, ToolHandler
+from gateway.handlers.local_handler import Broken, Subject, WorkHandler
+from gateway.handlers.openapi_operation import OperationHandler
+from gateway.handlers.overridden_operation import OverriddenHandler
+from gateway.handlers.pinned_operation import PinnedHandler
+from gateway.handlers.previews.steps import Outline
+from gateway.handlers.python.registry import CodeHandler, CodeHandlers
+from gateway.handlers.python.runner import CodeWork
+from gateway.handlers.python.thread_pool import Threads
+from gateway.handlers.result_forms import Form
+from gateway.handlers.steps import StepsWork
+from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.client import Upstream
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """An imported operation, found, and what is fixed of its arguments."""
+
+    operation: Tool
+    handler: Handler[UpstreamAnswer]
+    validator: Validator
+    fixed: Tree
+
+
+Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | CodeHandler | Broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What stands behind one primitive, whatever the form of its answers is."""
+
+    subject: Subject
+    runs: Runs
+    way: Exit
+    threads: Threads
+    completer: Completer | None
+
+    @property
+    def talks(self) -> bool:
+        """Whether a call may tell or ask the client something before it ends."""
+        return isinstance(self.runs, StepsSpec | CodeHandler)
+
+    def handler(self, form: Form[_Answer]) -> Handler[_Answer]:
+        """What runs it, with answers of this form."""
+        match self.runs:
+            case StaticSpec() as spec:
+                return WorkHandler(self.subject, StaticWork(spec, form))
+            case TemplateSpec() as spec:
+                return WorkHandler(self.subject, TemplateWork(spec, form))
+            case StepsSpec() as spec:
+                return WorkHandler(self.subject, StepsWork(spec, form, self.way), outline=Outline(spec, self.way))
+            case HttpSpec() as spec:
+                return HttpHandler(Requester(spec, self.way), form)
+            case Pinned() as found:
+                return PinnedHandler(
+                    found.operation, found.handler, validator=found.validator, fixed=found.fixed, form=form
+                )
+            case CodeHandler() as code:
+                work = CodeWork(code=code, form=form, upstream=self.way.upstream, threads=self.threads)
+                return WorkHandler(self.subject, work)
+            case Broken() as broken:
+                return broken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What only some kinds of handler are made with; a gateway without one has none of them."""
+
+    code: CodeHandlers | None = None
+    tokens: Tokens | None = None
+    queries: Queries | None = None
+
+
+class Kinds:
+    """What all handlers are made with."""
+
+    def __init__(
+        self, upstream: Upstream, secrets: SecretReader, validators: Validators, parts: Parts | None = None
+    ) -> None:
+        parts = parts or Parts()
+        self._upstream = upstream
+        self._secrets = secrets
+        self._validators = validators
+        self._code = parts.code
+        self._queries = parts.queries
+        self._tokens = parts.tokens or Tokens(upstream)
+        self._threads = Threads()
+
+    def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
+        """What runs an imported operation."""
+        handler = OperationHandler(tenant, tool, upstream=self._upstream, secrets=self._secrets, tokens=self._tokens)
+        return OverriddenHandler(tool, handler) if tool.pinned or tool.result else handler
+
+    def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
+        """What runs a tool of the gateway's own, and whether it may ask the client something."""
+        if self._queries is None:
+            return Broken("this gateway has no query tools"), False
+        return self._queries.handler(tenant, tool), talks(tool)
+
+    async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Behind:
+        """What stands behind a primitive of a tenant's own or of code."""
+        way = Exit(
+            tenant=snapshot.tenant, upstream=self._upstream, secrets=self._secrets, origins=snapshot.http_origins
+        )
+        subject = Subject(name=item.name, definition=item.definition, handler=item.handler)
+        runs: Runs
+        completer: Completer | None = None
+        if item.origin is Origin.CODE:
+            code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
+            runs = Broken("the code behind this is not part of this gateway") if code is None else code
+            if code is not None and code.complete is not None:
+                completer = CodeCompleter(code, code.complete, self._threads)
+        else:
+            spec = read_spec(item.handler, family)
+            runs = await self._declared(snapshot, spec)
+            if spec is not None and spec.completions:
+                completer = DeclaredCompleter(spec.completions, way)
+        return Behind(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
+
+    async def _declared(self, snapshot: Snapshot, spec: HandlerSpec | None) -> Runs:
+        if spec is None:
+            return Broken("the handler's declaration cannot be read by this version")
+        action = spec.action
+        if not isinstance(action, OpenApiSpec):
+            return action
+        operation = snapshot.operation(action.source, action.operation)
+        if operation is None:
+            return Broken(f"the source {action.source!r} has no operation {action.operation!r} any more")
+        return Pinned(
+            operation=operation,
+            handler=self.operation(snapshot.tenant, operation),
+            validator=await self._validators.of(operation.definition),
+            fixed=action.arguments,
+        )
+
+
+def read_spec(handler: bytes, family: Family) -> HandlerSpec | None:
+    """The stored declaration, read; None when there is none that this version can read."""
+    try:
+        return parse_handler(msgspec.json.decode(handler), family)
+    except (BadInput, msgspec.MsgspecError):
+        return None

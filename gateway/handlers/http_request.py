@@ -1,0 +1,177 @@
+"""How a declared HTTP request is made and its answer cut: only to origins that the tenant allows, with a credential
+that goes only where it was stored for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
+from gateway.definitions.projection import drop, keep, point
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
+from gateway.errors import CredentialMissing, EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
+from gateway.handlers.credentials import with_credential
+from gateway.handlers.interfaces import SecretReader
+from gateway.handlers.origins import is_among
+from gateway.handlers.previews.requests import finish, show_request
+from gateway.handlers.redaction.redaction import Redaction
+from gateway.handlers.response_body.reading import JSON, TEXT, read_json
+from gateway.upstream.client import Upstream
+from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
+from gateway.upstream.serialize.path_safety import check_path_value
+from gateway.upstream.serialize.percent_encoding import Unwritable
+
+_ACCEPT = "application/json, */*;q=0.5"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+_IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
+_DECLARABLE = frozenset({"accept", "content-type"})
+_FIRST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """One tenant's way out: the door, its credentials, and the origins it may reach (None: any)."""
+
+    tenant: TenantId
+    upstream: Upstream
+    secrets: SecretReader
+    origins: frozenset[str] | None
+    redaction: Redaction = field(default_factory=Redaction)
+
+
+class Requester:
+    """One declared request."""
+
+    def __init__(self, spec: HttpSpec, way: Exit) -> None:
+        self._spec = spec
+        self._way = way
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether sending it again does no harm."""
+        return self._spec.method.upper() in _SAFE
+
+    def request(self, variables: Mapping[str, object]) -> UpstreamRequest:
+        """The request for these variables, without its credential.
+
+        Raises:
+            EgressDenied: the tenant's policy does not allow the origin.
+            TemplateFailed: a value has no place in the request.
+        """
+        spec = self._spec
+        if self._way.origins is not None and not is_among(spec.url.origin, self._way.origins):
+            raise EgressDenied("The tenant's policy does not allow requests to this handler's origin.")
+        headers = [(name, _header(name, template.render(variables))) for name, template in spec.headers]
+        body = None
+        if spec.body is not None:
+            body, kind = _body(spec.body.render(variables))
+            if not any(name.lower() == "content-type" for name, _ in headers):
+                headers.append(("Content-Type", kind))
+        if not any(name.lower() == "accept" for name, _ in headers):
+            headers.append(("Accept", _ACCEPT))
+        method = spec.method.upper()
+        return UpstreamRequest(
+            method=method,
+            url=spec.url.render(variables, check=_check_path),
+            headers=tuple(headers),
+            body=body,
+            idempotent=method in _IDEMPOTENT,
+        )
+
+    async def preview(self, request: UpstreamRequest) -> str:
+        """The request as a person reads it.
+
+        Raises:
+            CredentialMissing: the credential is not stored, or not for this origin.
+        """
+        named = await self.credential(request.url)
+        return await finish(show_request(request), self._way.redaction, () if named is None else (named.credential,))
+
+    async def send(self, request: UpstreamRequest, *, limit_bytes: int | None = None) -> UpstreamAnswer:
+        """The answer, cut as declared unless it is a failure or empty; a credential that it echoes is redacted.
+
+        Raises:
+            CredentialMissing: the credential is not stored, or not for this origin.
+            HandlerFailed: the answer is not what can be cut so.
+            UpstreamError: there is no whole answer.
+        """
+        named = await self.credential(request.url)
+        if named is not None:
+            request = with_credential(request, named)
+        try:
+            with anyio.fail_after(self._spec.timeout_s):
+                answer = await self._way.upstream.send(request, tenant=self._way.tenant, limit_bytes=limit_bytes)
+        except TimeoutError:
+            raise UpstreamTimeout("The upstream did not answer in time.") from None
+        if named is not None:
+            answer = await self._way.redaction.apply(answer, (named.credential,))
+        is_cut = answer.status < _FIRST_ERROR and answer.body
+        return cut_answer(answer, self._spec.result) if is_cut else answer
+
+    async def credential(self, url: str) -> NamedCredential | None:
+        """The stored credential that a request to this URL carries.
+
+        Raises:
+            CredentialMissing: it is not stored, or not for this origin.
+        """
+        name = self._spec.credential
+        if name is None:
+            return None
+        named = await self._way.secrets.named(self._way.tenant, name)
+        if named is None:
+            raise CredentialMissing(f"The credential {name!r} of this handler is not stored.")
+        if not is_among(url, named.origins):
+            raise CredentialMissing(f"The credential {name!r} was not stored for this handler's origin.")
+        return named
+
+
+def cut_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
+    """The answer with its JSON cut as declared.
+
+    Raises:
+        HandlerFailed: it is not what can be cut so.
+    """
+    if spec.pointer is None and not spec.keep and not spec.drop:
+        return answer
+    value = read_json(answer)
+    if spec.pointer is not None:
+        value = point(value, spec.pointer)
+    if spec.keep:
+        value = keep(value, spec.keep)
+    if spec.drop:
+        value = drop(value, spec.drop)
+    try:
+        return replace(answer, body=msgspec.json.encode(value), content_type=JSON)
+    except (TypeError, ValueError, RecursionError):
+        raise HandlerFailed("the upstream's answer cannot be written as JSON") from None
+
+
+def _header(name: str, value: str) -> str:
+    value = value.strip()
+    if not is_argument_header(name) and name.lower() not in _DECLARABLE:
+        raise TemplateFailed(f"the header {name!r} is set by the gateway only")
+    if not is_header_value(value):
+        raise TemplateFailed(f"a value in the header {name!r} cannot be sent")
+    return value
+
+
+def _check_path(value: str) -> None:
+    try:
+        check_path_value(value)
+    except Unwritable as error:
+        raise TemplateFailed(f"a value cannot stand in the URL's path: {error}") from None
+
+
+def _body(value: object) -> tuple[bytes, str]:
+    if isinstance(value, str):
+        try:
+            return value.encode(), f"{TEXT}; charset=utf-8"
+        except UnicodeEncodeError:
+            raise TemplateFailed("a text in the body is not valid Unicode") from None
+    try:
+        return msgspec.json.encode(value), JSON
+    except (TypeError, ValueError, RecursionError):
+        raise TemplateFailed("the body cannot be written as JSON") from None

@@ -1,0 +1,110 @@
+"""How an imported operation runs: its plan filled with arguments, its credentials added last, sent through the door."""
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.plans import RequestPlan, SchemeKind
+from gateway.domain.requests import Credential, UpstreamAnswer, UpstreamRequest
+from gateway.domain.tools import Tool
+from gateway.handlers.interfaces import Call, Prepared, SecretReader
+from gateway.handlers.previews.requests import finish, show_request
+from gateway.handlers.redaction.redaction import Redaction
+from gateway.upstream.auth.credentials import apply, require
+from gateway.upstream.auth.oauth_tokens import Tokens
+from gateway.upstream.client import Upstream
+from gateway.upstream.serialize.request_builder import RequestBuilder
+
+_UNAUTHORISED = 401
+_decode_plan = msgspec.json.Decoder(RequestPlan).decode
+
+
+class OperationHandler:
+    """Runs one operation of one tenant."""
+
+    def __init__(
+        self, tenant: TenantId, tool: Tool, *, upstream: Upstream, secrets: SecretReader, tokens: Tokens | None = None
+    ) -> None:
+        self._tenant = tenant
+        self._source = tool.source
+        self._plan = _decode_plan(tool.plan)
+        self._builder = RequestBuilder(self._plan)
+        self._usual_headers = _written(self._builder.usual_headers)
+        self._optional = frozenset(_optional_arguments(self._plan))
+        self._upstream = upstream
+        self._secrets = secrets
+        self._redaction = Redaction()
+        self._tokens = (tokens or Tokens(upstream)) if _may_fetch_tokens(self._plan) else None
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments without the optional parameters that are null: clients send null for what is not there."""
+        if None not in arguments.values():
+            return arguments
+        return {name: value for name, value in arguments.items() if value is not None or name not in self._optional}
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """The request that these arguments make, without its credentials."""
+        request = self._builder.build(arguments)
+        headers = self._usual_headers if request.headers is self._builder.usual_headers else _written(request.headers)
+        seen = hashlib.blake2b(f"{request.method} {request.url}\n".encode() + headers, digest_size=32)
+        if request.body is not None:
+            seen.update(request.body)
+        return Prepared(request=request, digest=seen.digest())
+
+    async def preview(self, prepared: Prepared) -> str:
+        """The request, when its credentials are stored; see the port."""
+        request = prepared.request
+        if request is None:
+            raise TypeError("an operation is prepared as one request")
+        security = self._plan.security
+        stored: Mapping[str, Credential] = {}
+        if security:
+            stored = await self._secrets.credentials(self._tenant, self._source)
+        require(security, stored)
+        return await finish(show_request(request), self._redaction, tuple(stored.values()))
+
+    async def run(self, prepared: Prepared, _: Call) -> UpstreamAnswer:
+        """Send it and return the answer; a credential that the upstream echoes is redacted."""
+        request = prepared.request
+        if request is None:
+            raise TypeError("an operation is prepared as one request")
+        if not self._plan.security:
+            return await self._upstream.listen(request, tenant=self._tenant)
+        stored = await self._secrets.credentials(self._tenant, self._source)
+        if self._tokens is not None:
+            return await self._run_with_tokens(request, stored, self._tokens)
+        answer = await self._upstream.listen(apply(request, self._plan.security, stored), tenant=self._tenant)
+        return await self._redaction.apply(answer, tuple(stored.values()))
+
+    async def _run_with_tokens(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+    ) -> UpstreamAnswer:
+        """As above; a token that is not taken is not used again, and asked for anew where asking twice does no harm."""
+        sent, answer = await self._attempt(request, stored, tokens)
+        if answer.status == _UNAUTHORISED and sent is not stored:
+            await tokens.forget(self._tenant, self._source, self._plan.security, stored, refused=sent)
+            if request.idempotent:
+                sent, answer = await self._attempt(request, stored, tokens)
+        return await self._redaction.apply(answer, (*stored.values(), *sent.values()))
+
+    async def _attempt(
+        self, request: UpstreamRequest, stored: Mapping[str, Credential], tokens: Tokens
+    ) -> tuple[Mapping[str, Credential], UpstreamAnswer]:
+        sent = await tokens.exchange(self._tenant, self._source, self._plan.security, stored)
+        return sent, await self._upstream.listen(apply(request, self._plan.security, sent), tenant=self._tenant)
+
+
+def _written(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Headers as the digest of a call has them."""
+    return repr(headers).encode() if headers else b""
+
+
+def _optional_arguments(plan: RequestPlan) -> list[str]:
+    choice = [plan.choice] if plan.bodies else []
+    return [part.argument for part in plan.parameters if not part.required] + choice
+
+
+def _may_fetch_tokens(plan: RequestPlan) -> bool:
+    return any(scheme.kind is SchemeKind.CLIENT_CREDENTIALS for way in plan.security for scheme in way)

@@ -1,0 +1,65 @@
+"""Handlers that are an imported operation under another name, with some of its arguments fixed."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from gateway.definitions.json_schema.validator import Validator, find_faults
+from gateway.definitions.templates.template import Tree
+from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.tools import Tool
+from gateway.errors import ArgumentsInvalid, HandlerFailed
+from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.interfaces import Call, Handler, Prepared
+from gateway.handlers.result_forms import Form
+
+_Answer = TypeVar("_Answer")
+
+
+class PinnedHandler(Generic[_Answer]):
+    """Runs an operation with what is fixed, and with what the caller gave for its other arguments."""
+
+    def __init__(
+        self,
+        operation: Tool,
+        handler: Handler[UpstreamAnswer],
+        *,
+        validator: Validator,
+        fixed: Tree,
+        form: Form[_Answer],
+    ) -> None:
+        schema: dict[str, Any] = msgspec.json.decode(operation.definition)["inputSchema"]
+        self._known = frozenset(cast("dict[str, object]", schema.get("properties", {})))
+        self._handler = handler
+        self._validator = validator
+        self._fixed = fixed
+        self._form = form
+
+    def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """The arguments as they are; the operation's own are settled when they are known."""
+        return arguments
+
+    def prepare(self, arguments: Mapping[str, object]) -> Prepared:
+        """The request that the fixed arguments and these make; the fixed ones win.
+
+        Raises:
+            ArgumentsInvalid: together they are not what the operation takes.
+        """
+        fixed = self._fixed.render(variables_of(arguments))
+        if not isinstance(fixed, dict):
+            raise HandlerFailed("the fixed arguments are no object")
+        given = {name: value for name, value in arguments.items() if name in self._known}
+        merged = self._handler.settle({**given, **cast("dict[str, object]", fixed)})
+        faults = find_faults(self._validator, merged)
+        if faults:
+            raise ArgumentsInvalid("the arguments do not match the operation's input schema", faults=faults)
+        return self._handler.prepare(merged)
+
+    async def preview(self, prepared: Prepared) -> str:
+        """As the operation shows it."""
+        return await self._handler.preview(prepared)
+
+    async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
+        """Send it."""
+        return self._form.of_answer(await self._handler.run(prepared, call))

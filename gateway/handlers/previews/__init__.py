@@ -1,0 +1,1 @@
+"""Requests and calls as a user reads them before confirming."""

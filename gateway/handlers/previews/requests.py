@@ -1,0 +1,137 @@
+"""Calls as a person reads them before confirming: the request as it will be sent, in full up to stated lengths.
+
+Values under names of credentials are replaced by `***`, and so are stored credentials wherever they occur. Characters
+that are not printable are escaped, so no text of a caller can look like another line or reverse the reading direction.
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote_plus
+
+from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
+from gateway.handlers.redaction.redaction import Credentials, Redaction
+from gateway.handlers.response_body.kinds import is_utf8
+
+LONGEST = 12_000
+"""Characters of one preview."""
+
+_LONGEST_URL = 2_000
+_LONGEST_BODY = 4_000
+_LONGEST_VALUE = 500
+_MOST_HEADERS = 20
+_MOST_PARTS = 20
+_BYTES_EXAMINED = 8
+"""Bytes of a body that are escaped for each character that is shown: more than any has, and few for the loop."""
+_HIDDEN = "***"
+_SECRET = re.compile(
+    r"pass(word|wd|phrase|code)|secret|token|authori[sz]ation|credential|cookie|(api|access|private)[-_]?key",
+    re.IGNORECASE,
+)
+_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)(?:(\s*+:\s*+)"(?:[^"\\]|\\.)*+(?:"|\Z))?', re.DOTALL)
+"""A text and, where it is a name, the text behind it: no character is read twice, however the quotes are placed."""
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
+_UNREMARKABLE = frozenset({"accept"})
+
+
+def show_request(request: UpstreamRequest, *, longest_body: int = _LONGEST_BODY) -> str:
+    """Method and URL, then headers and body on lines of their own."""
+    lines = [f"{request.method} {cut(_blank_query(escape(request.url)), _LONGEST_URL)}", *_headers(request)]
+    if request.body:
+        lines += ["", *_body(request.body, _type_of(request), longest_body)]
+    return "\n".join(lines)
+
+
+def show_json(written: bytes, longest: int = _LONGEST_BODY) -> str:
+    """JSON on one line, such as the arguments of a call."""
+    return _content(written, "json", longest)
+
+
+async def finish(text: str, redaction: Redaction, credentials: Credentials) -> str:
+    """The preview without stored credentials, no longer than it may be."""
+    if credentials:
+        said = UpstreamAnswer(status=200, content_type="text/plain", body=text.encode("utf-8", "backslashreplace"))
+        text = (await redaction.apply(said, credentials)).body.decode("utf-8", "replace")
+    return cut(text, LONGEST)
+
+
+def escape(text: str) -> str:
+    """The text with everything that is not printable as `\\n` or `\\u202e`."""
+    return _UNPRINTABLE.sub(_escaped, text)
+
+
+def cut(text: str, longest: int) -> str:
+    """The text up to a length; a cut is marked with the size."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters in all)"
+
+
+def blank_members(text: str) -> str:
+    """JSON without the texts of members that are named like credentials."""
+    return _MEMBER.sub(_blanked, text)
+
+
+def _headers(request: UpstreamRequest) -> Iterator[str]:
+    shown = [(name, value) for name, value in request.headers if name.lower() not in _UNREMARKABLE]
+    for name, value in shown[:_MOST_HEADERS]:
+        said = _HIDDEN if _SECRET.search(name) else cut(escape(value), _LONGEST_VALUE)
+        yield f"{escape(name)}: {said}"
+    if len(shown) > _MOST_HEADERS:
+        yield f"and {len(shown) - _MOST_HEADERS} further headers"
+
+
+def _body(body: bytes, content_type: str, longest: int) -> Iterator[str]:
+    _, mark, boundary = content_type.partition("boundary=")
+    if not mark:
+        yield _content(body, content_type, longest)
+        return
+    parts = body.split(b"--" + boundary.strip('"').encode())[1:-1]
+    for part in parts[:_MOST_PARTS]:
+        head, _, content = part.partition(b"\r\n\r\n")
+        head = head[: _BYTES_EXAMINED * _LONGEST_VALUE]
+        headers = escape(" ".join(head.decode("utf-8", "backslashreplace").split()))
+        name = "".join(re.findall(r' name="([^"]*)"', headers)[:1])
+        said = _HIDDEN if _SECRET.search(name) else _content(content.removesuffix(b"\r\n"), headers, longest // 4)
+        yield f"{cut(headers, _LONGEST_VALUE)}: {said}"
+    if len(parts) > _MOST_PARTS:
+        yield f"and {len(parts) - _MOST_PARTS} further parts"
+
+
+def _content(body: bytes, content_type: str, longest: int) -> str:
+    """The text of a body, or its size."""
+    head = body[: _BYTES_EXAMINED * longest]
+    if not is_utf8(head):
+        return f"({len(body)} bytes that are no text)"
+    text = escape(head.decode("utf-8", "ignore"))
+    if "json" in content_type.lower():
+        text = blank_members(text)
+    elif "form-urlencoded" in content_type.lower():
+        text = _blank_pairs(text)
+    return text if len(text) <= longest and len(body) == len(head) else f"{text[:longest]}… ({len(body)} bytes in all)"
+
+
+def _type_of(request: UpstreamRequest) -> str:
+    return next((value for name, value in request.headers if name.lower() == "content-type"), "")
+
+
+def _blank_query(url: str) -> str:
+    path, mark, query = url.partition("?")
+    return f"{path}{mark}{_blank_pairs(query)}"
+
+
+def _blank_pairs(text: str) -> str:
+    return "&".join(map(_blank_pair, text.split("&")))
+
+
+def _blank_pair(pair: str) -> str:
+    name, mark, value = pair.partition("=")
+    return f"{name}={_HIDDEN}" if value and _SECRET.search(unquote_plus(name)) else name + mark + value
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return f'"{found[1]}"{found[2]}"{_HIDDEN}"' if found[2] and _SECRET.search(found[1]) else found[0]
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isprintable():
+        return character
+    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or f"\\u{ord(character):04x}"

@@ -1,0 +1,143 @@
+"""The requests and calls of a list of steps, as a person reads them before confirming the list.
+
+A request is shown as it will be sent where its places need arguments only, and as it is declared where they need what
+an earlier step gets. A tool that is called is judged and confirmed by itself as well.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from gateway.definitions.handlers.specs import CallStep, GatherStep, HttpSpec, HttpStep, IfStep, Step, StepsSpec
+from gateway.definitions.templates.template import Tree
+from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.errors import EgressDenied, TemplateFailed
+from gateway.handlers.declared_answers import variables_of
+from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.previews.requests import cut, escape, show_json, show_request
+from gateway.handlers.response_body.reading import JSON
+
+_MOST = 20
+"""Requests and calls that are shown."""
+_ROOM, _LEAST_ROOM = 6_000, 300
+"""Characters of all that is shown, and of each: a long body hides no later request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One list of steps."""
+
+    spec: StepsSpec
+    way: Exit
+
+    def show(self, arguments: Mapping[str, object]) -> str:
+        """Each request and call in order; empty where the list makes none."""
+        found = list(_acts(self.spec.steps, frozenset()))
+        room = max(_ROOM // max(len(found), 1), _LEAST_ROOM)
+        known = variables_of(arguments)
+        shown = [cut(self._show(act, known, room), room).replace("\n", "\n  ") for act in found[:_MOST]]
+        further = len(found) - _MOST
+        return "\n".join([*shown, *([f"and makes {further} further requests and calls"] if further > 0 else [])])
+
+    async def credentials(self) -> tuple[Credential, ...]:
+        """The stored credentials of the requests that the list makes in any case.
+
+        Raises:
+            CredentialMissing: one is not stored, or not for its request's origin.
+        """
+        found = [
+            await Requester(step.http, self.way).credential(step.http.url.origin)
+            for step in self.spec.steps
+            if isinstance(step, HttpStep)
+        ]
+        return tuple(named.credential for named in found if named is not None)
+
+    def _show(self, act: "_Act", known: Mapping[str, object], room: int) -> str:
+        may, step = "may " if act.is_conditional else "", act.step
+        variables = _Variables(known, act.unknown)
+        if isinstance(step, CallStep):
+            verb = "may call" if may else "calls"
+            return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, room)}"
+        verb = "may send" if may else "sends"
+        try:
+            request = Requester(step.http, self.way).request(variables)
+        except (_Unknown, TemplateFailed, EgressDenied):  # what fails is not sent
+            request = _declared(step.http)
+        return f"{verb} {show_request(request, longest_body=room)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    """A step that does something outside, and the names whose values are known only once earlier steps were done."""
+
+    step: HttpStep | CallStep
+    is_conditional: bool
+    unknown: frozenset[str]
+
+
+class _Unknown(Exception):
+    """A place needs what an earlier step gets."""
+
+
+class _Variables(Mapping[str, object]):
+    """The arguments, without those that steps replace."""
+
+    def __init__(self, known: Mapping[str, object], unknown: frozenset[str]) -> None:
+        self._known = known
+        self._unknown = unknown
+
+    def __getitem__(self, name: str) -> object:
+        if name in self._unknown:
+            raise _Unknown
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _acts(steps: tuple[Step, ...], unknown: frozenset[str], *, is_conditional: bool = False) -> Iterator[_Act]:
+    for step in steps:
+        if isinstance(step, HttpStep | CallStep):
+            yield _Act(step, is_conditional, unknown)
+        if isinstance(step, IfStep):
+            yield from _acts((*step.then, *step.otherwise), unknown, is_conditional=True)
+        unknown |= _kept(step)
+
+
+def _kept(step: Step) -> frozenset[str]:
+    """The names under which a step keeps something, in any of its branches."""
+    if isinstance(step, IfStep):
+        return frozenset[str]().union(*(_kept(inner) for inner in (*step.then, *step.otherwise)))
+    if isinstance(step, GatherStep):
+        return frozenset(question.keep_as for question in step.questions if question.keep_as is not None)
+    name = getattr(step, "keep_as", None)
+    return frozenset({name} if isinstance(name, str) else ())
+
+
+def _arguments(tree: Tree, variables: Mapping[str, object], room: int) -> str:
+    try:
+        value = tree.render(variables)
+    except (_Unknown, TemplateFailed):
+        value = tree.source
+    return f" {show_json(_json(value), room)}" if value else ""
+
+
+def _declared(spec: HttpSpec) -> UpstreamRequest:
+    """The request with its places as they are declared."""
+    headers = [(name, template.source) for name, template in spec.headers]
+    source = None if spec.body is None else spec.body.source
+    body = None if source is None else source.encode("utf-8", "replace") if isinstance(source, str) else _json(source)
+    if isinstance(source, dict | list):
+        headers.append(("Content-Type", JSON))
+    return UpstreamRequest(method=spec.method.upper(), url=spec.url.source, headers=tuple(headers), body=body)
+
+
+def _json(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return b"(no JSON)"

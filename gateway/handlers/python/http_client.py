@@ -1,0 +1,146 @@
+"""The HTTP client that Python handlers are given: the gateway's one door out, in a convenient form."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import msgspec
+from yarl import URL
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import UpstreamRequest
+from gateway.domain.results import ABSENT, Absent
+from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
+from gateway.handlers.call_memo import Memory
+from gateway.upstream.auth.credentials import digest_of_headers
+from gateway.upstream.client import Upstream
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+_IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
+_FIRST_ERROR = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpResponse:
+    """A whole answer; a redirect is an answer like any other."""
+
+    status: int
+    content_type: str
+    content: bytes = field(repr=False)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the status says that the request failed."""
+        return self.status >= _FIRST_ERROR
+
+    @property
+    def text(self) -> str:
+        """The body as UTF-8; what is none is replaced."""
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body as a JSON value; integers keep every digit.
+
+        Raises:
+            HandlerFailed: it is no JSON.
+        """
+        try:
+            return msgspec.json.decode(self.content)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise HandlerFailed("an upstream answered with something that is not JSON") from None
+
+
+class HttpClient:
+    """Sends requests for one call. A request that may change something is not sent again when the call is run again
+    after a question to the client: it gives the answer of the first time."""
+
+    def __init__(self, upstream: Upstream, tenant: TenantId, memory: Memory) -> None:
+        self._upstream = upstream
+        self._tenant = tenant
+        self._memory = memory
+        self._sent = 0
+
+    async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
+        """Send a GET request; see `request`."""
+        return await self.request("GET", url, headers=headers)
+
+    async def post(
+        self,
+        url: str,
+        *,
+        json: object | Absent = ABSENT,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpResponse:
+        """Send a POST request; see `request`."""
+        return await self.request("POST", url, json=json, content=content, headers=headers)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object | Absent = ABSENT,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 30.0,
+    ) -> HttpResponse:
+        """Send one request and read its whole answer.
+
+        Raises:
+            EgressDenied: the URL is not one that the gateway may dial.
+            UpstreamError: there is no whole answer.
+        """
+        request = _request(method.upper(), url, json=json, content=content, headers=headers or {})
+        self._sent += 1
+        if request.method in _SAFE:
+            return await self._send(request, timeout_s)
+
+        async def act() -> list[Any]:
+            answer = await self._send(request, timeout_s)
+            return [answer.status, answer.content_type, b64encode(answer.content).decode()]
+
+        status, kind, body = await self._memory.once(f"http/{self._sent}", act, repeatable=False)
+        return HttpResponse(status=status, content_type=kind, content=b64decode(body))
+
+    async def _send(self, request: UpstreamRequest, timeout_s: float) -> HttpResponse:
+        try:
+            with anyio.fail_after(timeout_s):
+                answer = await self._upstream.send(request, tenant=self._tenant)
+        except TimeoutError:
+            raise UpstreamTimeout("The upstream did not answer in time.") from None
+        return HttpResponse(status=answer.status, content_type=answer.content_type, content=answer.body)
+
+
+def _request(
+    method: str, url: str, *, json: object | Absent, content: bytes | None, headers: Mapping[str, str]
+) -> UpstreamRequest:
+    sent = tuple(headers.items())
+    if json is not ABSENT:
+        try:
+            content = msgspec.json.encode(json)
+        except (TypeError, ValueError, RecursionError):
+            raise HandlerFailed("a request body cannot be written as JSON") from None
+        if not any(name.lower() == "content-type" for name in headers):
+            sent += (("Content-Type", "application/json"),)
+    return UpstreamRequest(
+        method=method,
+        url=_encoded(url),
+        headers=sent,
+        body=content,
+        idempotent=method in _IDEMPOTENT,
+        credential=digest_of_headers(sent),
+    )
+
+
+def _encoded(text: str) -> str:
+    """The URL as it goes out: names in ASCII, everything encoded, no fragment; the guard judges where it leads."""
+    try:
+        url = URL(text)
+        if url.user is not None or url.password is not None:
+            raise EgressDenied("A URL must not hold a user name or password.")
+        return str(url.with_fragment(None))
+    except ValueError:
+        raise EgressDenied("The upstream's URL is not one that this gateway may dial.") from None

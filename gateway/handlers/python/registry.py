@@ -1,0 +1,32 @@
+"""Primitives that operators wrote in Python: where their functions are found."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.domain.primitives import Family
+from gateway.handlers.python.context import Context
+from gateway.handlers.python.signatures import CompletionFunction
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeHandler:
+    """The function of one primitive of code; `is_async` says whether it runs on the event loop or in a thread.
+
+    `complete` completes the arguments of a prompt or the variables of a template; `timeout_s` bounds both.
+    """
+
+    function: Callable[[Context], object]
+    is_async: bool
+    timeout_s: float = TIMEOUT_S
+    complete: CompletionFunction | None = None
+
+
+class CodeHandlers(Protocol):
+    """What was registered in code."""
+
+    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+        """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
+        ...

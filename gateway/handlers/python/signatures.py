@@ -1,0 +1,46 @@
+"""How the Python functions behind primitives of code are typed: what they are handed and what they may return.
+
+A function is plain or `async`; a plain one runs in a thread. It may return exactly what its alias names:
+
+- a tool: `Result` (see `handlers.python.results`), a string (one text block), or a mapping: the protocol's result
+  object, or else one JSON object, as structured content and as text;
+- a resource: `Contents`, a string or bytes in the MIME type of its definition, or a mapping: `{"contents": […]}` or one
+  content object;
+- a prompt: `Messages`, a string (one message of the user), a list of messages, or a mapping: `{"messages": […]}` with
+  or without a description;
+- a completion: the values, or `Completions` where there are more than those.
+
+Anything else is a wrong shape: the client gets a clean error, the log says what it was.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gateway.domain.principals import Principal
+from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.handlers.python.context import Context
+
+ToolAnswer: TypeAlias = Result | str | Mapping[str, object]
+ResourceAnswer: TypeAlias = Contents | str | bytes | Mapping[str, object]
+PromptAnswer: TypeAlias = Messages | str | Mapping[str, object] | Sequence[Mapping[str, object]]
+CompletionAnswer: TypeAlias = Completions | Sequence[str]
+
+ToolFunction: TypeAlias = Callable[[Context], ToolAnswer] | Callable[[Context], Awaitable[ToolAnswer]]
+ResourceFunction: TypeAlias = Callable[[Context], ResourceAnswer] | Callable[[Context], Awaitable[ResourceAnswer]]
+PromptFunction: TypeAlias = Callable[[Context], PromptAnswer] | Callable[[Context], Awaitable[PromptAnswer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completing:
+    """What is being typed: the argument, its beginning so far, and the arguments already chosen."""
+
+    principal: Principal
+    argument: str
+    value: str
+    chosen: Mapping[str, str]
+
+
+CompletionFunction: TypeAlias = (
+    Callable[[Completing], CompletionAnswer] | Callable[[Completing], Awaitable[CompletionAnswer]]
+)

@@ -1,0 +1,1 @@
+"""Redaction of stored credentials in upstream responses."""

@@ -1,0 +1,255 @@
+"""Redaction of stored credentials in upstream answers: some upstreams echo what they were sent.
+
+Answers are compared after decoding (`escapes`) with every form of the credential (`secret_forms`): JSON value by value
+and name by name, text in its charset, bytes as they are. What is found is replaced by `***`, and the answer is compared
+once more: a value or text that still shows a credential is replaced whole. Decision 23 lists what is not found.
+"""
+
+import re
+from collections.abc import Iterator
+
+import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
+
+from gateway.domain.requests import Credential, UpstreamAnswer
+from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
+from gateway.handlers.redaction.secret_encodings import forms_of
+from gateway.handlers.response_body.charsets import declared_charset, decode_text
+from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
+
+Credentials = tuple[Credential, ...]
+Span = tuple[int, int]
+
+_MARK = b"***"
+_WINDOW = 64 * 1024
+"""Bytes that are compared at once; longer answers are compared in a thread, window by window."""
+_MOST_OVERLAP = _WINDOW // 2
+_GROWTH = 16
+"""Windows overlap by the longest form times this: `%25%34%31` has nine bytes for one."""
+_MOST_KEPT = 8
+_MOST_PLACES = 1_000
+"""An answer that shows credentials in more places is replaced whole: it costs about 50 µs to redact one of them."""
+_IN_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-_")
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
+_HARMLESS = frozenset({"", "application/json", "application/json; charset=utf-8", "text/plain", "text/html"})
+_UTF8 = frozenset({None, "utf-8", "ascii"})
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Redaction:
+    """The redactors of one handler, by the credentials that it sends; they die with it."""
+
+    def __init__(self) -> None:
+        self._known: dict[Credentials, Redactor] = {}
+
+    async def apply(self, answer: UpstreamAnswer, credentials: Credentials) -> UpstreamAnswer:
+        """The answer without the credentials."""
+        redactor = self._known.get(credentials)
+        if redactor is None:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            redactor = self._known[credentials] = Redactor(credentials)
+        if len(answer.body) <= _WINDOW:
+            return redactor.redact(answer)
+        return await anyio.to_thread.run_sync(redactor.redact, answer)
+
+
+class Redactor:
+    """Finds and replaces some credentials."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        forms = forms_of(credentials)
+        self._squeezed = (*forms.plain, *forms.base64)
+        self._base64 = frozenset(forms.base64)
+        self._exact = forms.exact
+        self._is_ascii = forms.is_ascii
+        self._escapes = ASCII_ESCAPES if forms.is_ascii else ALL_ESCAPES
+        lengths = [len(form) for form in (*self._squeezed, *self._exact)]
+        longest, shortest = max(lengths, default=0), min(lengths, default=0)
+        # A charset may need one byte where UTF-8, in which the forms are, needs four.
+        self._shortest = shortest if forms.is_ascii else shortest // 4
+        self._overlap = min(_GROWTH * longest, _MOST_OVERLAP)
+
+    def redact(self, answer: UpstreamAnswer) -> UpstreamAnswer:
+        """The answer without the credentials, in body and in every header that is shown."""
+        if not self._squeezed and not self._exact:
+            return answer
+        if answer.content_type not in _HARMLESS or answer.retry_after is not None or answer.location is not None:
+            answer = self._with_headers(answer)
+        return self._with_body(answer) if len(answer.body) >= self._shortest else answer
+
+    def finds(self, text: bytes) -> bool:
+        """True if one of the credentials can be read in the text."""
+        if len(text) <= _WINDOW:
+            return self._is_in(text)
+        return any(self._is_in(window) for _, window in self._windows(text))
+
+    def _with_headers(self, answer: UpstreamAnswer) -> UpstreamAnswer:
+        after, where = answer.retry_after, answer.location
+        return replace(
+            answer,
+            content_type=self._header(answer.content_type),
+            retry_after=None if after is None else self._header(after),
+            location=None if where is None else self._header(where),
+        )
+
+    def _with_body(self, answer: UpstreamAnswer) -> UpstreamAnswer:
+        kind, parameters = kind_of(answer)
+        body = answer.body
+        is_read = is_json(kind) or is_text(kind)
+        text = self._in_utf8(body, kind, parameters) if is_read else None
+        if not self.finds(body if text is None else text):
+            return answer
+        if text is not None:
+            body, answer = text, replace(answer, content_type=f"{kind}; charset=utf-8")
+        if is_json(kind) and _is_json(body):
+            return replace(answer, body=self._json(body))
+        if is_read or (not kind and is_utf8(body)):
+            return replace(answer, body=self._text(body))
+        return replace(answer, body=self._bytes(body))
+
+    def _in_utf8(self, body: bytes, kind: str, parameters: str) -> bytes | None:
+        """The text as it will be read, in UTF-8, where that differs from its bytes."""
+        is_xml = kind.endswith("xml")
+        is_other = declared_charset(parameters) not in _UTF8 if parameters else False
+        if not (is_other or is_xml or not self._is_ascii or body.startswith(_MARKS)):
+            return None
+        if is_json(kind) and b"\0" not in body and is_utf8(body):
+            return None  # JSON is read as UTF-8 whatever is declared
+        text = decode_text(body, parameters, is_xml=is_xml).encode("utf-8", "replace")
+        return None if text == body else text
+
+    def _json(self, body: bytes) -> bytes:
+        """The JSON with each text, name and number that shows a credential blanked."""
+        suspects = [(start, start + len(window)) for start, window in self._windows(body) if self._is_in(window)]
+        pieces: list[bytes] = []
+        place = 0
+        for found in _TOKEN.finditer(body):
+            start, end = found.span()
+            while suspects and suspects[0][1] <= start:
+                del suspects[0]
+            if not suspects or len(pieces) > 2 * _MOST_PLACES:
+                break
+            if end <= suspects[0][0] or end - start < self._shortest or not self.finds(found[0]):
+                continue
+            pieces += (body[place:start], self._token(found[0]))
+            place = end
+        redacted = b"".join((*pieces, body[place:]))
+        return b'"***"' if self.finds(redacted) else redacted
+
+    def _token(self, token: bytes) -> bytes:
+        redacted = self._without(token, self._spans(token))
+        return redacted if _is_json(redacted) and not self.finds(redacted) else b'"***"'
+
+    def _text(self, text: bytes) -> bytes:
+        spans = self._spans(text)
+        redacted = _MARK if len(spans) > _MOST_PLACES else self._without(text, spans)
+        return _MARK if self.finds(redacted) else redacted
+
+    def _bytes(self, body: bytes) -> bytes:
+        """The body with as many asterisks in the place of what was found, so that what is behind stays where it is."""
+        redacted = bytearray(body)
+        for start, end in self._spans(body):
+            redacted[start:end] = b"*" * (end - start)
+        return b"*" * len(body) if self.finds(bytes(redacted)) else bytes(redacted)
+
+    def _header(self, value: str) -> str:
+        raw = value.encode("utf-8", "replace")
+        return self._text(raw).decode("utf-8", "replace") if self.finds(raw) else value
+
+    def _windows(self, text: bytes) -> Iterator[tuple[int, bytes]]:
+        if len(text) <= _WINDOW:
+            yield 0, text
+            return
+        for start in range(0, max(1, len(text) - self._overlap), _WINDOW - self._overlap):
+            yield start, text[start : start + _WINDOW]
+
+    def _is_in(self, text: bytes) -> bool:
+        if self._is_read(text):
+            return True
+        for _ in range(ROUNDS):
+            decoded = decode(text, self._escapes)
+            if decoded is text or decoded == text:
+                return False
+            text = decoded
+            if self._is_read(text):
+                return True
+        return False
+
+    def _is_read(self, text: bytes) -> bool:
+        """True if the text contains one of the forms, escapes as they are."""
+        squeezed = squeeze(text)
+        for form in self._squeezed:  # a generator would cost as much as the search
+            if form in squeezed:
+                return True
+        return bool(self._exact) and any(form in text for form in self._exact)
+
+    def _spans(self, text: bytes) -> list[Span]:
+        """Spans of the credentials in the text, in order, neither nested nor adjacent."""
+        found = sorted(
+            (place + start, place + end)
+            for place, window in self._windows(text)
+            if self._is_in(window)
+            for start, end in self._spans_in(window)
+        )
+        merged: list[Span] = []
+        for first, end in found:
+            start = first
+            while start and text[start - 1] == ord("\\"):
+                start -= 1  # no half of an escape stays
+            if merged and start <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((start, end))
+        return merged
+
+    def _spans_in(self, text: bytes) -> Iterator[Span]:
+        traced = TracedText.of(text)
+        for _ in range(ROUNDS):
+            squeezed = traced.squeezed()
+            for form in self._squeezed:
+                widen = form in self._base64
+                for start, end in _places(squeezed.text, form):
+                    yield squeezed.span(*(_widened(squeezed, start, end) if widen else (start, end)))
+            for form in self._exact:
+                for start, end in _places(traced.text, form):
+                    yield traced.span(start, end)
+            decoded = traced.decoded(self._escapes)
+            if decoded.text == traced.text:
+                return
+            traced = decoded
+
+    @staticmethod
+    def _without(text: bytes, spans: list[Span]) -> bytes:
+        pieces: list[bytes] = []
+        place = 0
+        for start, end in spans:
+            pieces += (text[place:start], _MARK)
+            place = end
+        return b"".join((*pieces, text[place:]))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.format(text, indent=-1).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _places(text: bytes, form: bytes) -> Iterator[Span]:
+    start = text.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = text.find(form, start + len(form))
+
+
+def _widened(text: TracedText, start: int, end: int) -> Span:
+    """With the neighbours in base64 that hold some bits of the secret's first and last byte."""
+    before, after = start - 1, end + 1
+    if start and text.text[before] in _IN_BASE64 and text.span(before, start)[1] == text.span(start, end)[0]:
+        start = before
+    if end < len(text.text) and text.text[end] in _IN_BASE64 and text.span(start, end)[1] == text.span(end, after)[0]:
+        end = after
+    return start, end

@@ -1,0 +1,103 @@
+"""The byte strings by which a credential is recognised in decoded text: itself, in base64 at any offset, and in hex.
+
+`escapes` says what decoded text is; forms are squeezed as that is.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gateway.domain.requests import Credential
+from gateway.handlers.redaction.escapes import ALL_ESCAPES, ROUNDS, decode, squeeze
+
+SHORTEST = 6
+"""Shorter secrets are not looked for: they would be found in much that is none. A password counts with its user name
+where they are written as one text in base64."""
+
+_EDGES = ((0, 0), (1, 2), (2, 3))
+"""For each offset in a group of three bytes: blanks to put before, and characters of base64 that they take part in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` where squeezing leaves too little."""
+
+    plain: tuple[bytes, ...]
+    base64: tuple[bytes, ...]
+    exact: tuple[bytes, ...]
+    is_ascii: bool
+
+
+def forms_of(credentials: Iterable[Credential]) -> Forms:
+    """The forms of all credentials."""
+    plain: dict[bytes, None] = {}
+    in_base64: dict[bytes, None] = {}
+    exact: dict[bytes, None] = {}
+    is_ascii = True
+    for credential in credentials:
+        pair = _pair(credential)
+        if len(pair) >= SHORTEST:
+            in_base64.update(dict.fromkeys(_b64_forms(pair, offsets=1)))
+            in_base64.update(dict.fromkeys(_b64_forms(b64encode(pair))))
+        if len(credential.value) < SHORTEST:
+            continue
+        is_ascii = is_ascii and credential.value.isascii()
+        raw = credential.value.encode("utf-8", "surrogatepass")
+        for form in _written(credential.value, raw):
+            squeezed = squeeze(form)
+            if len(squeezed) >= SHORTEST:
+                plain[squeezed] = None
+            elif len(form) >= SHORTEST:
+                exact[form] = None
+        for inner in _b64_contents(credential.value, raw):
+            in_base64.update(dict.fromkeys(_b64_forms(inner)))
+    return Forms(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
+
+
+def _pair(credential: Credential) -> bytes:
+    if credential.username is None:
+        return b""
+    return f"{credential.username}:{credential.value}".encode("utf-8", "surrogatepass")
+
+
+def _written(value: str, raw: bytes) -> Iterator[bytes]:
+    """The secret itself, as it is after decoding where it looks escaped, quoted-printable, in hex and UTF-16."""
+    yield raw
+    decoded = raw
+    for _ in range(ROUNDS):
+        decoded = decode(decoded, ALL_ESCAPES)
+    yield decoded
+    if b"=" in raw or not value.isascii():
+        yield b"".join(b"=%02X" % byte if byte == ord("=") or byte > 126 else bytes((byte,)) for byte in raw)
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+    if not value.isascii():
+        for charset in ("utf-16-le", "utf-16-be", "cp1252"):
+            with suppress(UnicodeEncodeError):
+                yield value.encode(charset)
+
+
+def _b64_contents(value: str, raw: bytes) -> set[bytes]:
+    """Sources of base64: the secret, its URL and JSON spellings, and UTF-16 in both byte orders."""
+    quoted = quote(raw, safe="")
+    return {
+        raw,
+        quoted.encode(),
+        quoted.lower().encode() if "%" in quoted else raw,
+        raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"'),
+        raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"/", b"\\/"),
+        value.encode("utf-16-le", "surrogatepass").rstrip(b"\0"),  # the same bytes, in the other order one further
+    }
+
+
+def _b64_forms(raw: bytes, *, offsets: int = 3) -> Iterator[bytes]:
+    """The base64 of these bytes in both alphabets, at each of the three offsets."""
+    for before, cut in _EDGES[:offsets]:
+        whole = (before + len(raw)) * 8 // 6
+        encoded = b64encode(b"\0" * before + raw)[cut:whole]
+        for form in {encoded, encoded.translate(bytes.maketrans(b"+/", b"-_"))}:
+            squeezed = squeeze(form)
+            if len(squeezed) >= SHORTEST:
+                yield squeezed

@@ -1,0 +1,1 @@
+"""Bodies of upstream responses: their kind, charset and value."""

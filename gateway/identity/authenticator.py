@@ -1,0 +1,333 @@
+"""Who a credential stands for.
+
+Every refusal is the same error with the same words, after the same work: nobody learns whether a key exists, is wrong,
+has expired or was revoked. A good answer is remembered for three seconds under a keyed digest, never under the key; for
+a minute where nobody can be asked, in which nothing can be changed with it either. However many come with one key, it
+is looked up once, and however many keys come, a few at a time. A lookup takes along what is in use and will have to be
+looked up soon, so that a hundred busy keys are a few questions a second, not thirty.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from gateway.domain.identifiers import KeyId, TenantId
+from gateway.domain.keys import Key, key_id_of
+from gateway.domain.principals import Caller, Operator, Principal
+from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.identity.failure_limit import BatchedLookups, FailureLimit
+from gateway.identity.single_flight import Turns
+from gateway.identity.token_buckets import client_network
+
+OPERATOR = Operator()
+
+REFUSED = (
+    "the credential is missing or not valid; send the header `Authorization: Bearer KEY` with a key that is neither"
+    " expired nor revoked"
+)
+"""The one message of every refusal."""
+
+_REMEMBERED_S = 3.0
+"""From when it was asked for; a revoked key has to be refused within five, and a slow answer may be part of that."""
+
+_TAKEN_ALONG_S = _REMEMBERED_S / 2
+"""How old an answer is that is renewed together with another."""
+
+_KEPT_S = 60.0
+_MAX_REMEMBERED = 20_000
+_MOST_ALONG = 256
+_MAX_HEADER = 1024
+_MIN_OPERATOR_KEY = 32
+_NOBODY = bytes(32)
+
+
+class KeyFinder(Protocol):
+    """Where keys are kept."""
+
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Mapping[KeyId, tuple[Key, str]]:
+        """The keys there are, each with its tenant's slug; who is hurried can go on without an answer."""
+        ...
+
+
+def digest_key(text: str, pepper: bytes) -> bytes:
+    """What is stored of a key instead of the key."""
+    return hmac.digest(pepper, text.encode(), hashlib.sha256)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A good answer, until when it may be given again, and until when where nobody can be asked.
+
+    `digest` is what was stored of the key when it was good.
+    """
+
+    caller: Caller
+    asked_at: float
+    until: float
+    kept_until: float
+    digest: bytes
+    is_used: bool = False
+
+
+class Credentials:
+    """Turns the Authorization header into a caller."""
+
+    def __init__(
+        self,
+        finder: KeyFinder,
+        *,
+        peppers: Sequence[bytes],
+        operator_key: str,
+        failures: FailureLimit | None = None,
+    ) -> None:
+        if len(operator_key) < _MIN_OPERATOR_KEY:
+            raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
+        if not peppers or not all(peppers):
+            raise BrokenSetting("there is no secret key to check API keys with")
+        self._finder = finder
+        self._peppers = tuple(peppers)
+        self._operator = hashlib.sha256(operator_key.encode()).digest()
+        self._seal = secrets.token_bytes(32)
+        self._known: dict[bytes, _Known] = {}
+        self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
+        self._turns = Turns[bytes, Caller]()
+        self._failures = failures or FailureLimit()
+        self._batched = BatchedLookups(finder.find, interval_s=self._failures.interval_s)
+        self._changes = 0
+
+    @property
+    def remembered(self) -> int:
+        """Number of remembered credentials."""
+        return len(self._known)
+
+    async def authenticate(self, authorization: str | None, *, address: str = "") -> Caller:
+        """The caller behind the header, which came from this client address.
+
+        Raises:
+            Unauthenticated: no credential, or one that means nobody; which of the two is not told.
+            LimitExceeded: the same, from an address with too many of these.
+            DatabaseUnavailable: whether the key is good cannot be found out now.
+        """
+        token = _token_of(authorization)
+        if token is not None:
+            known = self._known.get(self._mark_of(token))
+            if known is not None and known.until > time.monotonic():
+                known.is_used = True
+                return known.caller
+        client = client_network(address)
+        suspect = client if self._failures.is_suspect(client) else None
+        try:
+            return await self._check(token, suspect)
+        except Unauthenticated:
+            is_exceeded = self._failures.is_exceeded(client)
+            self._failures.count(client)
+            if is_exceeded:
+                raise self._failures.refusal(client) from None
+            raise
+
+    def is_operator(self, authorization: str | None) -> bool:
+        """True if the header holds the operator's key; nothing is looked up."""
+        token = _token_of(authorization)
+        return token is not None and self._is_operator_key(token)
+
+    async def _check(self, token: bytes | None, suspect: str | None) -> Caller:
+        """The caller behind a token that is not known well enough; `suspect` is an address that failed often."""
+        if token is not None:
+            mark = self._mark_of(token)
+            if self._is_operator_key(token):
+                self._remember(mark, OPERATOR, b"", asked_at=time.monotonic())
+                return OPERATOR
+            if suspect is None or mark in self._known:  # what was valid lately is not made to wait
+                return await self._look_up(token, mark)
+        if suspect is not None:
+            return await self._find_batched(token, suspect)
+        raise _refusal()
+
+    async def _look_up(self, token: bytes, mark: bytes) -> Caller:
+        try:
+            return await self._turns.take(mark, partial(self._find, token, mark))
+        except DatabaseUnavailable:
+            kept = self._known.get(mark)  # it may have been forgotten meanwhile
+            if kept is None or kept.kept_until <= time.monotonic():
+                raise
+            return kept.caller
+
+    def _mark_of(self, token: bytes) -> bytes:
+        """The key of a token in memory; of the token, because spellings of one header would fill a shared cache."""
+        return hashlib.blake2b(token, key=self._seal, digest_size=16).digest()
+
+    def _is_operator_key(self, token: bytes) -> bool:
+        return hmac.compare_digest(hashlib.sha256(token).digest(), self._operator)
+
+    def forget(self, key: KeyId) -> None:
+        """Ask again for this key from now on."""
+        self._drop({mark for mark, known in self._known.items() if _key_of(known.caller) == key})
+
+    def forget_tenant(self, tenant: TenantId) -> None:
+        """Ask again for every key of this tenant from now on."""
+        self._drop({mark for mark, known in self._known.items() if _tenant_of(known.caller) == tenant})
+
+    def forget_all(self) -> None:
+        """Ask again for every key from now on: a change may have been missed."""
+        self._drop(set(self._known))
+
+    async def still_valid(self, principal: Principal) -> bool:
+        """Whether the key behind a principal is good now, and unchanged; asked anew whatever is remembered.
+
+        Raises:
+            DatabaseUnavailable: that cannot be found out now.
+        """
+        found = (await self._finder.find([principal.key])).get(principal.key)
+        if found is not None and _lifetime_of(found[0]) > 0 and _principal_of(*found) == principal:
+            return True
+        self.forget(principal.key)
+        return False
+
+    async def has_ended(self, key: KeyId) -> bool:
+        """Whether this key is good for nothing any more, rather than for something else.
+
+        Raises:
+            DatabaseUnavailable: that cannot be found out now.
+        """
+        found = (await self._finder.find([key])).get(key)
+        return found is None or _lifetime_of(found[0]) <= 0
+
+    async def _find(self, token: bytes, mark: bytes) -> Caller:
+        text = token.decode("ascii", "replace")
+        wanted = key_id_of(text)
+        if wanted is None:
+            raise _refusal()
+        changes, kept = self._changes, self._known.get(mark)
+        asked_at = time.monotonic()
+        is_kept = kept is not None and kept.kept_until > asked_at
+        along = self._take_along(asked_at)
+        every = await self._finder.find({wanted, *along.values()}, hurried=is_kept)
+        for other, key_id in along.items():
+            self._renew(other, every.get(key_id), asked_at=asked_at)
+        return self._judge(text, mark, every.get(wanted), changes=changes, asked_at=asked_at)
+
+    async def _find_batched(self, token: bytes | None, address: str) -> Caller:
+        """The caller behind a credential from an address that failed often, when the next batch was looked up."""
+        text = "" if token is None else token.decode("ascii", "replace")
+        changes, asked_at = self._changes, time.monotonic()
+        found = await self._batched.find(key_id_of(text), address)
+        mark = b"" if found is None or token is None else self._mark_of(token)
+        return self._judge(text, mark, found, changes=changes, asked_at=asked_at)
+
+    def _judge(
+        self, text: str, mark: bytes, found: tuple[Key, str] | None, *, changes: int, asked_at: float
+    ) -> Principal:
+        """The principal of a key that was found by its id, if it is this key and good; the same work if not."""
+        kept, wanted = self._known.pop(mark, None), key_id_of(text)  # one that is refused skips the batches no longer
+        digests = [digest_key(text, pepper) for pepper in self._peppers]
+        stored = _NOBODY if found is None else found[0].digest
+        is_good = sum(hmac.compare_digest(digest, stored) for digest in digests) > 0
+        if found is None or not is_good or found[0].id != wanted:
+            raise _refusal()
+        key, slug = found
+        lifetime = _lifetime_of(key)
+        if lifetime <= 0:
+            raise _refusal()
+        principal = _known_as(kept, _principal_of(key, slug))
+        if changes == self._changes:  # nothing was forgotten while the key was being read
+            self._remember(mark, principal, stored, lifetime, asked_at=asked_at)
+        return principal
+
+    def _take_along(self, now: float) -> dict[bytes, KeyId]:
+        """What was used since it was read and has not long to go, or none, by its mark.
+
+        It is given out once, whatever becomes of the lookup. What was read together ends together: so that what has
+        ended is taken along as well.
+        """
+        along: dict[bytes, KeyId] = {}
+        while self._renewable and self._renewable[0][0] <= now - _TAKEN_ALONG_S and len(along) < _MOST_ALONG:
+            asked_at, mark = self._renewable.popleft()
+            known = self._known.get(mark)
+            if known is None or known.asked_at != asked_at or not known.is_used or known.kept_until <= now:
+                continue
+            if (key := _key_of(known.caller)) is not None:
+                along[mark] = key
+        return along
+
+    def _renew(self, mark: bytes, found: tuple[Key, str] | None, *, asked_at: float) -> None:
+        """Remember anew what is as good as it was; of all else the next one to come with it is told."""
+        known = self._known.get(mark)
+        if known is None or known.asked_at >= asked_at:  # forgotten, or heard of since
+            return
+        if found is None or not hmac.compare_digest(known.digest, found[0].digest):
+            del self._known[mark]
+            return
+        principal, lifetime = _known_as(known, _principal_of(*found)), _lifetime_of(found[0])  # 0 of one that has ended
+        self._remember(mark, principal, known.digest, lifetime, asked_at=asked_at)
+
+    def _remember(
+        self, mark: bytes, caller: Caller, digest: bytes, lifetime: float = _KEPT_S, *, asked_at: float
+    ) -> None:
+        self._known.pop(mark, None)  # so that the order stays that of reading
+        while len(self._known) >= _MAX_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        until, kept_until = asked_at + min(lifetime, _REMEMBERED_S), asked_at + min(lifetime, _KEPT_S)
+        self._known[mark] = _Known(caller, asked_at, until, kept_until, digest)
+        self._renewable.append((asked_at, mark))
+
+    def _drop(self, marks: set[bytes]) -> None:
+        self._changes += 1
+        self._turns.forget()  # what is being read may be older
+        for mark in marks:
+            del self._known[mark]
+
+
+def _principal_of(key: Key, slug: str) -> Principal:
+    return Principal(
+        tenant=key.tenant,
+        slug=slug,
+        key=key.id,
+        subject=key.subject,
+        scopes=key.scopes,
+        profile=key.profile,
+        version=key.version,
+    )
+
+
+def _known_as(known: _Known | None, principal: Principal) -> Principal:
+    """The one that others hold already, where it is the same."""
+    caller = None if known is None else known.caller
+    return caller if isinstance(caller, Principal) and caller == principal else principal
+
+
+def _refusal() -> Unauthenticated:
+    return Unauthenticated(REFUSED)
+
+
+def _token_of(authorization: str | None) -> bytes | None:
+    """The bearer token of the header; None when it holds none."""
+    if authorization is None or len(authorization) > _MAX_HEADER:
+        return None
+    try:
+        scheme, _, token = authorization.encode("latin-1").partition(b" ")  # as it was on the wire
+    except UnicodeEncodeError:
+        return None
+    token = token.strip(b" ")
+    return token if scheme.lower() == b"bearer" and token else None
+
+
+def _lifetime_of(key: Key) -> float:
+    """For how many seconds the key is good at least; zero or less when it is no longer."""
+    now = datetime.now(UTC)
+    ends = [(end - now).total_seconds() for end in (key.expires_at, key.revoked_at) if end is not None]
+    return min([_KEPT_S, *ends])
+
+
+def _key_of(caller: Caller) -> KeyId | None:
+    return caller.key if isinstance(caller, Principal) else None
+
+
+def _tenant_of(caller: Caller) -> TenantId | None:
+    return caller.tenant if isinstance(caller, Principal) else None

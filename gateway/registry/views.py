@@ -1,0 +1,105 @@
+"""How a registry is made: what is compiled of a snapshot is shared, binding it to a principal costs nothing."""
+
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.domain.identifiers import TenantId
+from gateway.domain.primitives import Primitive
+from gateway.domain.profiles import DEFAULT_PROFILE
+from gateway.domain.selection import compile_selection
+from gateway.domain.tools import Tool
+from gateway.handlers.binding import Binder
+from gateway.handlers.python.registry import CodeHandlers
+from gateway.registry.bindings import Bindings
+from gateway.registry.visibility import Shown
+
+
+class View:
+    """A snapshot with what was made of it so far: bound primitives, and what each profile shows, on first use."""
+
+    def __init__(
+        self, snapshot: Snapshot, binder: Binder, code: CodeHandlers | None, previous: "View | None" = None
+    ) -> None:
+        self.snapshot = snapshot
+        self.bindings: Bindings = Bindings(snapshot, binder, None if previous is None else previous.bindings)
+        self._code = code
+        self._shown: dict[str, Shown] = {}
+        self._mirrored: dict[str, dict[str, Any] | None] = {}
+
+    @property
+    def compiled_count(self) -> int:
+        """How many primitives were bound so far."""
+        return len(self.bindings)
+
+    def has_profile(self, name: str) -> bool:
+        """Whether the tenant has a profile of this name."""
+        return name == DEFAULT_PROFILE or name in self.snapshot.profiles
+
+    def shown(self, profile: str) -> Shown:
+        """What the profile shows; nothing when it is gone."""
+        found = self._shown.get(profile)
+        if found is None:
+            found = self._shown[profile] = self._show(profile)
+        return found
+
+    def mirrored_schema(self, name: str) -> dict[str, Any] | None:
+        """The input schema of a tool that mirrors arguments into headers (`x-mcp-header`); None for all others."""
+        if name not in self._mirrored:
+            tool = self.snapshot.by_name.get(name) or self.snapshot.called(name)
+            if tool is None:
+                return None
+            mirrors = b'"x-mcp-header"' in tool.definition
+            self._mirrored[name] = _schema_of(tool.definition) if mirrors else None
+        return self._mirrored[name]
+
+    def _show(self, profile: str) -> Shown:
+        if profile == DEFAULT_PROFILE:
+            return Shown(self.snapshot, self._code)
+        known = self.snapshot.profiles.get(profile)
+        return Shown(self.snapshot, self._code, _shows_nothing if known is None else compile_selection(known))
+
+
+class Views:
+    """The views of this replica, one per tenant, replaced when the snapshot is."""
+
+    def __init__(self, binder: Binder, *, code: CodeHandlers | None = None, capacity: int = 256) -> None:
+        self._binder = binder
+        self._code = code
+        self._capacity = capacity
+        self._views: OrderedDict[TenantId, View] = OrderedDict()
+
+    def of(self, snapshot: Snapshot) -> View:
+        """The view of this snapshot, the same object for every connection that holds it."""
+        found = self._views.get(snapshot.tenant)
+        if found is not None and found.snapshot is snapshot:
+            return found
+        if found is not None and found.snapshot.order > snapshot.order:
+            return View(snapshot, self._binder, self._code)
+        made = self._views[snapshot.tenant] = View(snapshot, self._binder, self._code, found)
+        self._views.move_to_end(snapshot.tenant)
+        if len(self._views) > self._capacity:
+            self._views.popitem(last=False)
+        return made
+
+    def forget(self, tenant: TenantId) -> None:
+        """Drop what is kept of a tenant."""
+        self._views.pop(tenant, None)
+
+
+def _schema_of(definition: bytes) -> dict[str, Any] | None:
+    """The input schema of a stored definition; None where it cannot be read, as whoever calls the tool is told."""
+    try:
+        return msgspec.json.decode(definition, type=_Mirroring).input_schema
+    except msgspec.MsgspecError:
+        return None
+
+
+class _Mirroring(msgspec.Struct, rename="camel"):
+    input_schema: dict[str, Any]
+
+
+def _shows_nothing(_: Tool | Primitive) -> bool:
+    return False

@@ -1,0 +1,151 @@
+"""What one profile shows of a snapshot: four lists, which URIs can be read, and what its primitives may do."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import structlog
+
+from gateway.catalog.snapshots.snapshots import Snapshot
+from gateway.definitions.uri.templates import UriTemplate
+from gateway.domain.policy import Decision
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.queries import Queried
+from gateway.domain.selection import Selection
+from gateway.domain.tools import Origin, Tool
+from gateway.errors import ResourceValidationError
+from gateway.handlers.python.registry import CodeHandlers
+from gateway.registry.handler_kinds import completes, kind_of
+from gateway.registry.paging import Listing
+
+log = structlog.get_logger(__name__)
+
+_TALKING = "steps"
+_EXPRESSION = re.compile(r"\{[^}]*\}")
+_Any = TypeVar("_Any", bound=Tool | Primitive)
+
+
+class Shown:
+    """The primitives of a snapshot that are selected; all of them without a selection."""
+
+    def __init__(self, snapshot: Snapshot, code: CodeHandlers | None, selection: Selection | None = None) -> None:
+        self.tools = Listing(_chosen(snapshot.tools, selection))
+        self.resources = Listing(_chosen(snapshot.resources, selection))
+        self.templates = Listing(_chosen(snapshot.templates, selection))
+        self.prompts = Listing(_chosen(snapshot.prompts, selection))
+        self._snapshot = snapshot
+        self._selection = selection
+        self._policy = snapshot.policy
+        self._code = code
+        self._routes = [_Route(primitive) for primitive in self.templates.items]
+
+    def of(self, family: Family) -> Listing[Tool] | Listing[Primitive]:
+        """The list of a family."""
+        match family:
+            case Family.TOOL:
+                return self.tools
+            case Family.RESOURCE:
+                return self.resources
+            case Family.TEMPLATE:
+                return self.templates
+            case Family.PROMPT:
+                return self.prompts
+
+    def lists_the_same(self, other: "Shown", family: Family) -> bool:
+        """Whether both list the same definitions of a family."""
+        mine: Sequence[Tool | Primitive] = self.of(family).items
+        theirs: Sequence[Tool | Primitive] = other.of(family).items
+        return len(mine) == len(theirs) and all(
+            one.definition == another.definition for one, another in zip(mine, theirs, strict=True)
+        )
+
+    def renamed(self, old: str) -> Tool | None:
+        """The tool that had this name, where it is shown and can still be called by it."""
+        found = self._snapshot.called(old)
+        return None if found is None else self.tools.by_name.get(found.name)
+
+    def unlisted(self, name: str) -> Tool | None:
+        """The tool of this name, or that had it, that an override hides and the selection has."""
+        found = self._snapshot.unlisted.get(name) or self._snapshot.called(name)
+        if found is None or found.name not in self._snapshot.unlisted:
+            return None
+        return found if self._selection is None or self._selection(found) else None
+
+    def templates_for(self, uri: str) -> Iterator[Primitive]:
+        """The resource templates that this URI fits, in order."""
+        return (route.primitive for route in self._routes if route.fits(uri))
+
+    def can_read(self, uri: str) -> bool:
+        """Whether the URI names something here that policy lets be read."""
+        found = self.resources.by_name.get(uri) or next(self.templates_for(uri), None)
+        return found is not None and self._policy.decision_for(found.level) is not Decision.DENY
+
+    @cached_property
+    def queried(self) -> Sequence[Queried]:
+        """What the query tools may speak of here."""
+        shown: list[Queried] = []
+        for source in self._snapshot.queried:
+            known = self._snapshot.operations.get(source.name, {}).values()
+            tools = {tool.identity: tool for tool in _chosen(known, self._selection)}
+            if tools or self._selection is None:
+                shown.append(Queried(source=source, tools=tools, is_whole=self._selection is None))
+        return shown
+
+    @cached_property
+    def talks(self) -> bool:
+        """Whether some primitive may send log messages: one that is code, or a list of steps."""
+        return any(item.origin is Origin.CODE or kind_of(item) == _TALKING for item in self._own())
+
+    @cached_property
+    def completes(self) -> bool:
+        """Whether some prompt or resource template suggests values."""
+        return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
+
+    def _is_completed(self, item: Primitive) -> bool:
+        if item.origin is not Origin.CODE or self._code is None:
+            return completes(item)
+        found = self._code.find(item.family, item.name, self._snapshot.slug)
+        return found is not None and found.complete is not None
+
+    def _own(self) -> Iterator[Tool | Primitive]:
+        """What is no imported operation."""
+        yield from (tool for tool in self.tools.items if tool.origin is not Origin.SOURCE)
+        for listing in (self.resources, self.templates, self.prompts):
+            yield from listing.items
+
+
+class _Route:
+    """One resource template; its expression is read when a URI first has all of its literal text."""
+
+    __slots__ = ("_begins", "_literals", "_template", "primitive")
+
+    def __init__(self, primitive: Primitive) -> None:
+        self.primitive = primitive
+        begins, *others = _EXPRESSION.split(primitive.name)
+        self._begins: str | None = begins
+        self._literals = tuple(other for other in others if other)
+        self._template: UriTemplate | None = None
+
+    def fits(self, uri: str) -> bool:
+        """Whether the template expands to this URI for some values."""
+        if self._begins is None or not uri.startswith(self._begins):
+            return False
+        for literal in self._literals:  # where templates are many, most are passed by here
+            if literal not in uri:
+                return False
+        if self._template is None:
+            self._template = self._read()
+        return self._template is not None and self._template.match(uri) is not None
+
+    def _read(self) -> UriTemplate | None:
+        try:
+            return UriTemplate.parse(self.primitive.name)
+        except ResourceValidationError as error:  # one that an older version took
+            log.warning("template_unreadable", template=self.primitive.name, reason=error.message)
+            self._begins = None
+            return None
+
+
+def _chosen(items: Iterable[_Any], selection: Selection | None) -> Sequence[_Any]:
+    return tuple(item for item in items if selection is None or selection(item))

@@ -1,0 +1,77 @@
+"""Heads of audit trails at an HTTPS endpoint of the operator.
+
+    POST URL               {"heads": [{"tenant", "number", "head", "at", "mac"}, …]}   → 2xx once they are kept
+    GET  URL?tenant=ID     → 200 {"heads": [the newest ones of the tenant, as they were sent]}, or 404
+
+An endpoint that only takes heads answers GET with 404 or 405; there is then nothing to compare.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from yarl import URL
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
+from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
+from gateway.upstream.auth.credentials import digest_of_headers
+from gateway.upstream.client import Upstream
+
+_LIMIT_BYTES = 4 * 1024 * 1024
+_NOTHING_KEPT = frozenset({404, 405})
+
+
+class _Kept(msgspec.Struct):
+    heads: list[msgspec.Raw]
+
+
+class EndpointHeads:
+    """The heads of all tenants at one URL; `token` is sent as Bearer."""
+
+    is_memory = False
+
+    def __init__(self, upstream: Upstream, url: str, *, token: str | None = None) -> None:
+        self._upstream = upstream
+        self._url = URL(url)
+        self.name = str(self._url.with_user(None).with_query(None))
+        self._headers = (("Accept", "application/json"), *((("Authorization", f"Bearer {token}"),) if token else ()))
+        self._credential = digest_of_headers(self._headers)
+
+    async def put(self, heads: Mapping[TenantId, bytes]) -> None:
+        """Send these; they are kept when the endpoint says so.
+
+        Raises:
+            UpstreamError: the endpoint may or may not have them.
+        """
+        headers = (*self._headers, ("Content-Type", "application/json"))
+        body = b'{"heads":[' + b",".join(heads.values()) + b"]}"
+        request = UpstreamRequest(
+            method="POST", url=str(self._url), headers=headers, body=body, idempotent=True, credential=self._credential
+        )
+        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        if not 200 <= answer.status < 300:
+            raise _refused(answer)
+
+    async def get(self, tenant: TenantId) -> Sequence[bytes]:
+        """The heads that the endpoint has of the tenant.
+
+        Raises:
+            UpstreamError: the endpoint did not return heads.
+        """
+        url = str(self._url.update_query(tenant=str(tenant)))
+        request = UpstreamRequest(
+            method="GET", url=url, headers=self._headers, idempotent=True, credential=self._credential
+        )
+        answer = await self._upstream.send(request, tenant=None, limit_bytes=_LIMIT_BYTES)
+        if answer.status in _NOTHING_KEPT:
+            return []
+        if answer.status != 200:
+            raise _refused(answer)
+        try:
+            return [bytes(head) for head in msgspec.json.decode(answer.body, type=_Kept).heads]
+        except msgspec.MsgspecError:
+            raise UpstreamAnswerBroken("The endpoint for audit heads did not answer with heads in JSON.") from None
+
+
+def _refused(answer: UpstreamAnswer) -> UpstreamUnreachable:
+    return UpstreamUnreachable(f"The endpoint for audit heads answered with status {answer.status}.")

@@ -1,0 +1,1 @@
+"""Credentials of requests: stored secrets and OAuth access tokens."""

@@ -1,0 +1,154 @@
+"""How stored credentials get onto a request: the first way the operation accepts for which everything is stored.
+
+A credential wins over an argument of the same name: the caller cannot replace it, and it is never sent twice.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote_plus
+
+from msgspec.structs import replace
+
+from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.errors import CredentialMissing
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
+from gateway.upstream.serialize.percent_encoding import Unwritable, percent
+
+Security = tuple[tuple[SchemePlan, ...], ...]
+
+_SECRET_HEADER = re.compile("authorization|cookie|key|token|secret", re.IGNORECASE)
+"""Headers that usually hold a secret, where their author is no stored credential."""
+_DIGEST_KEY = secrets.token_bytes(32)
+"""Of this process: a digest in a dump or a trace says nothing about a guessed secret."""
+
+
+def apply(request: UpstreamRequest, security: Security, credentials: Mapping[str, Credential]) -> UpstreamRequest:
+    """The request with its credentials.
+
+    An operation that also accepts no credential at all gets one when it is stored, and goes without when none is.
+
+    Raises:
+        CredentialMissing: no alternative is completely stored, or a stored value cannot be sent.
+    """
+    chosen = require(security, credentials)
+    if not chosen:
+        return request
+    for scheme in chosen:
+        request = _apply(request, scheme, credentials[scheme.name])
+    held = (credentials[scheme.name] for scheme in chosen)
+    return replace(request, credential=digest_of(part for one in held for part in (one.username or "", one.value)))
+
+
+def require(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...]:
+    """The first alternative for which everything is stored; empty where the operation goes without.
+
+    Raises:
+        CredentialMissing: no alternative is completely stored.
+    """
+    chosen = choose(security, credentials)
+    if chosen is not None:
+        return chosen
+    if not security or () in security:
+        return ()
+    ways = " or ".join(" with ".join(repr(scheme.name) for scheme in alternative) for alternative in security)
+    raise CredentialMissing(f"This operation needs a credential that the source does not have: {ways}.")
+
+
+def digest_of(secret_values: Iterable[str]) -> bytes:
+    """The key under which connections that carried these secrets are kept; the order of the values counts."""
+    digest = hashlib.blake2b(digest_size=16, key=_DIGEST_KEY)
+    for value in secret_values:
+        encoded = value.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.digest()
+
+
+def digest_of_headers(headers: Iterable[tuple[str, str]]) -> bytes:
+    """The same for a request whose author wrote the secrets into headers; empty without any such header."""
+    found = sorted((name.lower(), value) for name, value in headers if _SECRET_HEADER.search(name))
+    return digest_of(part for header in found for part in header) if found else b""
+
+
+def choose(security: Security, credentials: Mapping[str, Credential]) -> tuple[SchemePlan, ...] | None:
+    """The first alternative for which everything is stored."""
+    for alternative in security:
+        if alternative and all(scheme.name in credentials for scheme in alternative):
+            return alternative
+    return None
+
+
+def _apply(request: UpstreamRequest, scheme: SchemePlan, credential: Credential) -> UpstreamRequest:
+    if scheme.kind is SchemeKind.BASIC:
+        return _with_header(request, scheme, "Authorization", f"Basic {_pair(scheme, credential)}")
+    if scheme.kind in {SchemeKind.BEARER, SchemeKind.CLIENT_CREDENTIALS}:
+        return _with_header(request, scheme, "Authorization", f"Bearer {credential.value}")
+    if not credential.value:
+        raise _unusable(scheme)
+    if scheme.kind is SchemeKind.HTTP:
+        return _with_header(request, scheme, "Authorization", f"{scheme.field} {credential.value}")
+    if scheme.kind is SchemeKind.API_KEY_HEADER:
+        return _with_header(request, scheme, scheme.field, credential.value)
+    if scheme.kind is SchemeKind.API_KEY_COOKIE:
+        return _with_cookie(request, scheme, credential.value)
+    return _with_query(request, scheme, credential.value)
+
+
+def _pair(scheme: SchemePlan, credential: Credential) -> str:
+    """User name and password as RFC 7617 wants them, in UTF-8."""
+    username = credential.username
+    if username is None:
+        raise CredentialMissing(f"The credential of {scheme.name!r} needs a user name and a password; store both.")
+    if ":" in username or not (username + credential.value).isprintable():
+        raise _unusable(scheme)
+    try:
+        return base64.b64encode(f"{username}:{credential.value}".encode()).decode("ascii")
+    except UnicodeEncodeError:
+        raise _unusable(scheme) from None
+
+
+def _with_header(request: UpstreamRequest, scheme: SchemePlan, name: str, value: str) -> UpstreamRequest:
+    lower = name.lower()
+    if not is_sendable_header(name) or lower == "content-type" or not is_header_value(value):
+        raise _unusable(scheme)
+    kept = tuple(header for header in request.headers if header[0].lower() != lower)
+    return replace(request, headers=(*kept, (name, value)))
+
+
+def _with_cookie(request: UpstreamRequest, scheme: SchemePlan, value: str) -> UpstreamRequest:
+    if not is_token(scheme.field) or not is_header_value(value):
+        raise _unusable(scheme)
+    pairs: list[str] = []
+    for name, held in request.headers:
+        if name.lower() == "cookie":
+            pairs += [pair for pair in held.split("; ") if pair.partition("=")[0] != scheme.field]
+    pairs.append(f"{scheme.field}={_cookie_text(value)}")
+    kept = tuple(header for header in request.headers if header[0].lower() != "cookie")
+    return replace(request, headers=(*kept, ("Cookie", "; ".join(pairs))))
+
+
+def _cookie_text(value: str) -> str:
+    """As stored where a cookie can carry it (RFC 6265), else percent-encoded."""
+    return percent(value) if any(character in ' ",;\\' for character in value) else value
+
+
+def _with_query(request: UpstreamRequest, scheme: SchemePlan, value: str) -> UpstreamRequest:
+    try:
+        pair = f"{percent(scheme.field)}={percent(value)}"
+    except Unwritable:
+        raise _unusable(scheme) from None
+    if not value.isprintable():
+        raise _unusable(scheme)
+    path, _, query = request.url.partition("?")
+    pairs = [held for held in query.split("&") if held and unquote_plus(held.partition("=")[0]) != scheme.field]
+    return replace(request, url=f"{path}?{'&'.join([*pairs, pair])}")
+
+
+def _unusable(scheme: SchemePlan) -> CredentialMissing:
+    return CredentialMissing(
+        f"The credential stored for {scheme.name!r} cannot be sent as this scheme wants it; store it again."
+    )

@@ -1,0 +1,182 @@
+"""How access tokens are had for a client's own credentials (OAuth 2.0, RFC 6749 section 4.4), and kept while they last.
+
+A token is asked for once however many calls want it, here and, with a store, over all replicas. It belongs to one
+tenant, source, scheme, set of scopes and client secret: when one of them changes, so does its place.
+"""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Protocol
+
+import anyio
+
+from gateway.domain.fair_cache import FairCache
+from gateway.domain.identifiers import SourceId, TenantId
+from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.requests import AccessToken, Credential
+from gateway.errors import GatewayError, RedisUnavailable
+from gateway.upstream.auth.credentials import Security, choose
+from gateway.upstream.auth.token_endpoint import fetch_token
+from gateway.upstream.client import Upstream
+
+_CAPACITY = 4096
+_SPARE_S = 30.0
+_SPARE_SHARE = 0.2
+
+
+class TokenStore(Protocol):
+    """Where the replicas share tokens; what it holds is unreadable to others."""
+
+    async def get(self, tenant: TenantId, place: str) -> AccessToken | None:
+        """The token kept there, if there is one."""
+        ...
+
+    async def put(self, tenant: TenantId, place: str, token: AccessToken) -> None:
+        """Keep a token until it expires."""
+        ...
+
+    async def drop(self, tenant: TenantId, place: str) -> None:
+        """Forget a token."""
+        ...
+
+    def lock(self, tenant: TenantId, place: str) -> AbstractAsyncContextManager[None]:
+        """Wait, for a bounded time, until no other replica is fetching this token."""
+        ...
+
+
+class _Flight:
+    """One token on its way: whoever wants it waits for the one who asks for it."""
+
+    __slots__ = ("done", "error")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.error: GatewayError | None = None
+
+
+class Tokens:
+    """The tokens of this replica."""
+
+    def __init__(self, upstream: Upstream, store: TokenStore | None = None) -> None:
+        self._upstream = upstream
+        self._store = store
+        self._held = FairCache[str, AccessToken](_CAPACITY)
+        self._flights: dict[tuple[TenantId, str], _Flight] = {}
+
+    async def exchange(
+        self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
+    ) -> Mapping[str, Credential]:
+        """The stored credentials with client secrets replaced by tokens, where the request will need them.
+
+        Raises:
+            TokenRefused: the token endpoint gave none.
+            UpstreamError: it could not be asked.
+        """
+        wanted = [scheme for scheme in choose(security, stored) or () if needs_token(scheme, stored)]
+        if not wanted:
+            return stored
+        fetched = {scheme.name: await self._token(tenant, source, scheme, stored[scheme.name]) for scheme in wanted}
+        return {**stored, **{name: Credential(value=token.value) for name, token in fetched.items()}}
+
+    async def forget(
+        self,
+        tenant: TenantId,
+        source: SourceId,
+        security: Security,
+        stored: Mapping[str, Credential],
+        *,
+        refused: Mapping[str, Credential] | None = None,
+    ) -> None:
+        """Drop the tokens of a request that the upstream did not accept.
+
+        With the credentials that were `refused`, a token that somebody else got meanwhile is kept.
+        """
+        for scheme in choose(security, stored) or ():
+            if needs_token(scheme, stored):
+                place = _place(source, scheme, stored[scheme.name])
+                old = refused.get(scheme.name) if refused is not None else None
+                await self._drop(tenant, place, None if old is None else old.value)
+
+    async def _drop(self, tenant: TenantId, place: str, value: str | None) -> None:
+        """Forget the token kept there, if it is this one; whichever it is where none is named."""
+        held = self._held.get(tenant, place)
+        if held is not None and value in {None, held.value}:
+            self._held.drop(tenant, place)
+        if self._store is None:
+            return
+        with suppress(RedisUnavailable):
+            kept = None if value is None else await self._store.get(tenant, place)
+            if kept is None or kept.value == value:
+                await self._store.drop(tenant, place)
+
+    async def _token(
+        self, tenant: TenantId, source: SourceId, scheme: SchemePlan, credential: Credential
+    ) -> AccessToken:
+        place = _place(source, scheme, credential)
+        while True:
+            held = self._held.get(tenant, place)
+            if held is not None and _is_fresh(held):
+                return held
+            flight = self._flights.get((tenant, place))
+            if flight is None:
+                return await self._lead(tenant, place, scheme, credential)
+            await flight.done.wait()
+            if flight.error is not None:
+                raise type(flight.error)(flight.error.message)
+
+    async def _lead(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+        flight = self._flights[tenant, place] = _Flight()
+        try:
+            token = await self._obtain(tenant, place, scheme, credential)
+        except GatewayError as error:
+            flight.error = error
+            raise
+        finally:
+            del self._flights[tenant, place]
+            flight.done.set()
+        self._held.put(tenant, place, token)
+        return token
+
+    async def _obtain(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
+        if self._store is None:
+            return await fetch_token(self._upstream, tenant, scheme, credential)
+        try:
+            return await self._obtain_shared(self._store, tenant, place, scheme, credential)
+        except RedisUnavailable:
+            return await fetch_token(self._upstream, tenant, scheme, credential)
+
+    async def _obtain_shared(
+        self, store: TokenStore, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential
+    ) -> AccessToken:
+        found = await store.get(tenant, place)
+        if found is not None and _is_fresh(found):
+            return found
+        async with store.lock(tenant, place):
+            found = await store.get(tenant, place)
+            if found is not None and _is_fresh(found):
+                return found
+            token = await fetch_token(self._upstream, tenant, scheme, credential)
+            await store.put(tenant, place, token)
+            return token
+
+
+def needs_token(scheme: SchemePlan, stored: Mapping[str, Credential]) -> bool:
+    """Whether what is stored is a client's own credential; a bare value is a token already."""
+    return scheme.kind is SchemeKind.CLIENT_CREDENTIALS and stored[scheme.name].username is not None
+
+
+def _place(source: SourceId, scheme: SchemePlan, credential: Credential) -> str:
+    parts = (source, scheme.name, scheme.token_url or "", *scheme.scopes, credential.username or "", credential.value)
+    digest = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(4, "big") + encoded)
+    return digest.hexdigest()
+
+
+def _is_fresh(token: AccessToken) -> bool:
+    """Whether it lasts long enough to be used."""
+    left = token.expires_at - time.time()
+    return left > min(_SPARE_S, token.life_s * _SPARE_SHARE)

@@ -1,0 +1,120 @@
+"""What is said to a token endpoint and what it answers (RFC 6749 sections 2.3.1, 4.4.2, 5)."""
+
+import base64
+import math
+import time
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import msgspec
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.plans import SchemePlan
+from gateway.domain.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
+from gateway.errors import TokenRefused
+from gateway.upstream.auth.credentials import digest_of
+from gateway.upstream.client import Upstream
+from gateway.upstream.serialize.header_checks import is_header_value
+
+_FORM = "application/x-www-form-urlencoded"
+_LIMIT_BYTES = 64 * 1024
+_DEFAULT_LIFE_S = 300.0
+_LONGEST_LIFE_S = 24 * 3600.0
+_OK = 200
+_NOT_THIS_WAY = frozenset((400, 401))
+_NOT_FOUND = frozenset((None, "invalid_client", "invalid_request"))
+"""What servers say that look for the client elsewhere than it was; many say nothing."""
+
+_NAMED = frozenset(
+    {
+        "access_denied",
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "invalid_target",
+        "server_error",
+        "slow_down",
+        "temporarily_unavailable",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+"""Registered error codes that messages name. Others are not shown: an endpoint may echo the secret."""
+
+
+async def fetch_token(upstream: Upstream, tenant: TenantId, scheme: SchemePlan, credential: Credential) -> AccessToken:
+    """A new token for the scheme's scopes.
+
+    The client names itself in the Authorization header, which every server has to take; one that wants it in the body
+    says that it does not know the client or misses it, and is asked again that way.
+
+    Raises:
+        TokenRefused: the endpoint gave none.
+        UpstreamError: it could not be asked.
+    """
+    answer = await upstream.send(_request(scheme, credential), tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    if answer.status in _NOT_THIS_WAY and _error(answer) in _NOT_FOUND:
+        again = _request(scheme, credential, in_body=True)
+        answer = await upstream.send(again, tenant=tenant, limit_bytes=_LIMIT_BYTES)
+    return _read(scheme, answer)
+
+
+def _request(scheme: SchemePlan, credential: Credential, *, in_body: bool = False) -> UpstreamRequest:
+    name, secret = credential.username or "", credential.value
+    fields = {"grant_type": "client_credentials"}
+    if scheme.scopes:
+        fields["scope"] = " ".join(scheme.scopes)
+    headers: tuple[tuple[str, str], ...] = (("Accept", "application/json"), ("Content-Type", _FORM))
+    if in_body:
+        fields |= {"client_id": name, "client_secret": secret}
+    else:
+        pair = base64.b64encode(f"{_form(name)}:{_form(secret)}".encode()).decode()
+        headers = (*headers, ("Authorization", f"Basic {pair}"))
+    try:
+        body = urlencode(fields).encode("ascii")
+    except UnicodeEncodeError:
+        raise TokenRefused(f"The credential stored for {scheme.name!r} cannot be sent; store it again.") from None
+    return UpstreamRequest(
+        method="POST", url=scheme.token_url or "", headers=headers, body=body, credential=digest_of((name, secret))
+    )
+
+
+def _form(text: str) -> str:
+    return quote_plus(text.encode("utf-8", "replace"), safe="")
+
+
+def _read(scheme: SchemePlan, answer: UpstreamAnswer) -> AccessToken:
+    members = _members(answer)
+    if answer.status != _OK:
+        error = _error(answer)
+        why = f" ({error})" if error in _NAMED else ""
+        raise TokenRefused(f"The token endpoint of {scheme.name!r} answered with status {answer.status}{why}.")
+    value, kind = members.get("access_token"), members.get("token_type", "bearer")
+    if not isinstance(value, str) or not value or not is_header_value(value):
+        raise TokenRefused(f"The token endpoint of {scheme.name!r} answered without a token.")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise TokenRefused(f"The token endpoint of {scheme.name!r} gave a token that is no bearer token.")
+    life_s = _life(members.get("expires_in"))
+    return AccessToken(value=value, expires_at=time.time() + life_s, life_s=life_s)
+
+
+def _error(answer: UpstreamAnswer) -> str | None:
+    error = _members(answer).get("error")
+    return error if isinstance(error, str) else None
+
+
+def _members(answer: UpstreamAnswer) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(answer.body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _life(said: object) -> float:
+    """How long the token lasts, in seconds; servers that do not say are taken to mean minutes."""
+    try:
+        seconds = float(said) if isinstance(said, int | float | str) and not isinstance(said, bool) else _DEFAULT_LIFE_S
+    except ValueError:
+        return _DEFAULT_LIFE_S
+    return min(max(seconds, 0.0), _LONGEST_LIFE_S) if math.isfinite(seconds) else _DEFAULT_LIFE_S

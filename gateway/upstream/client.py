@@ -1,0 +1,376 @@
+"""How a request is sent and its answer read: one pool of guarded connections for the whole gateway.
+
+Never: a redirect followed, a cookie kept, a proxy from the environment, an answer read without bounds, a request that
+is not idempotent sent twice. Whatever goes wrong, and on cancellation, the connection is closed rather than used
+again. A kept connection serves one tenant and one stored credential. Each tenant has a lane of its own to each upstream
+(`lanes`), so that what one of them meets there is felt by no other.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
+from gateway.errors import (
+    EgressDenied,
+    UpstreamAnswerBroken,
+    UpstreamAnswerTooLarge,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+)
+from gateway.telemetry.traces import Traces
+from gateway.upstream.bulkhead import Lane, Lanes, Rules
+from gateway.upstream.deadlines import Deadlines, Patience, Watch
+from gateway.upstream.egress.allow_list import AllowLists
+from gateway.upstream.egress.guard import Guard
+from gateway.upstream.egress.origins import Origin, PoolKey, read_url
+from gateway.upstream.egress.resolver import Lookup, SystemLookup
+from gateway.upstream.http.connection import reusable_below
+from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.decompression import Inflater, open_inflater
+from gateway.upstream.http.errors import FAULTS, translate
+from gateway.upstream.http.event_stream import Events, is_event_stream
+from gateway.upstream.http.pool import Connections
+from gateway.upstream.http.request_head import check_method, write_head
+from gateway.upstream.http.response import Answer
+from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
+from gateway.upstream.tracing import Carried, Carry, run_traced
+
+_MIB = 1 << 20
+_CONNECTIONS = 1024
+_SHARE = _CONNECTIONS // 4
+"""The most connections of one tenant: a tenant whose upstreams never answer leaves the others room."""
+_IDLE_S = 10.0
+_TICK_S = 0.25
+_WORTH_WAITING_S = 1.0
+"""A request is not sent again when less than this would be left of its time."""
+_REDIRECTS, _ERRORS = 300, 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeAnswer:
+    """An answer with all its headers, for whoever needs more of it than a call does."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class _Message(msgspec.Struct):
+    """A request as it goes over the wire, each time it does."""
+
+    origin: Origin
+    key: PoolKey
+    head: bytes
+    body: bytes | None
+    is_head: bool
+    reusable_below: int
+
+
+class Upstream:
+    """The pool, open while its block runs.
+
+    `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses that every tenant may
+    reach; those of one tenant come from the lists of `consult`. `limit_bytes` bounds a body as sent and as inflated.
+    """
+
+    def __init__(
+        self,
+        *,
+        egress_allow: Sequence[str] = (),
+        patience: Patience | None = None,
+        rules: Rules | None = None,
+        limit_bytes: int = 10 * _MIB,
+        lookup: Lookup | None = None,
+        traces: Traces | None = None,
+    ) -> None:
+        patience = patience or Patience()
+        self._guard = Guard(egress_allow)
+        self._allow_lists: AllowLists | None = None
+        self._connect_s = patience.connect_s
+        self._first_s = patience.connect_s + patience.first_byte_s
+        self._idle_s = min(_IDLE_S, patience.first_byte_s)
+        self._total_s = patience.total_s
+        self._stream_s = patience.stream_s
+        self._limit = limit_bytes
+        self._run: Carry = self._carry if traces is None else partial(run_traced, traces, self._carry)
+        self._lookup = lookup
+        self._lanes = Lanes(rules)
+        self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
+        self._deadlines = Deadlines(self._tick_s)
+        self._open: tuple[asyncio.AbstractEventLoop, Connections, Lookup] | None = None
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        lookup = self._lookup or SystemLookup()
+        dialer = Dialer(lookup, self._guard, dial_s=self._connect_s / 2)
+        connections = Connections(dialer, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
+        self._open = loop, connections, lookup
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open is not None:
+            _, connections, lookup = self._open
+            self._open = None
+            self._deadlines.stop()
+            await connections.close()
+            lookup.close()
+
+    def consult(self, allow_lists: AllowLists) -> None:
+        """Permit each tenant what its own list names. Without a list, or a tenant, only `egress_allow` counts."""
+        self._allow_lists = allow_lists
+
+    async def send(
+        self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
+    ) -> UpstreamAnswer:
+        """Send one request and read its whole answer; a redirect is an answer like any other.
+
+        Raises:
+            EgressDenied: the URL or an address behind it is not one the gateway may dial; nothing was sent.
+            UpstreamBusy, UpstreamSuspended: the tenant has too much under way there, or it rests; nothing was sent.
+            UpstreamUnreachable: no connection, or it broke.
+            UpstreamTimeout: one of the deadlines passed.
+            UpstreamAnswerTooLarge: the body is beyond the limit, as sent or inflated.
+            UpstreamAnswerBroken: the answer is not HTTP or not in the encoding it names.
+        """
+        return _answer(await self._whole(request, tenant, limit_bytes))
+
+    async def listen(self, request: UpstreamRequest, *, tenant: TenantId | None = None) -> UpstreamAnswer:
+        """The same, but of a stream of events that goes on as much as came within the bounds; `cut` says so.
+
+        Raises:
+            UpstreamError: as for `send`.
+        """
+        return _answer(await self._run(request, tenant, self._limit))
+
+    async def ask(
+        self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
+    ) -> WholeAnswer:
+        """The same with all headers of the answer.
+
+        Raises:
+            UpstreamError: as for `send`.
+        """
+        answer, body, _ = await self._whole(request, tenant, limit_bytes)
+        return WholeAnswer(status=answer.status, headers=answer.headers(), body=body)
+
+    async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
+        carried = await self._run(request, tenant, limit_bytes or self._limit)
+        if carried[2] is not None:
+            raise UpstreamTimeout("The upstream answered with a stream of events that goes on.")
+        return carried
+
+    async def _carry(self, request: UpstreamRequest, tenant: TenantId | None, limit: int) -> Carried:
+        """The request in its lane, from the wait for a place to what the lane learns of how it went."""
+        if self._open is None:
+            raise RuntimeError("the pool is not open")
+        message = _check(request, tenant or "")
+        loop, _, _ = self._open
+        lane = self._lanes.find(tenant or "", message.origin)
+        waited_s = 0.0 if lane.admit() else await lane.wait(loop)
+        watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
+        try:
+            carried = await self._persist(request, message, limit, lane=lane, watch=watch)
+            if is_failure(carried[0].status):
+                lane.fail(loop)
+            else:
+                lane.succeed()
+        except asyncio.CancelledError:
+            if watch.settle():
+                lane.fail(loop)
+                raise UpstreamTimeout("The upstream did not answer in time.") from None
+            raise
+        except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
+            lane.succeed()
+            raise
+        except FAULTS as error:
+            ours = translate(error)
+            if isinstance(ours, UpstreamUnreachable | UpstreamTimeout):
+                lane.fail(loop)
+            raise ours from None
+        finally:
+            self._deadlines.close(watch)
+            lane.leave()
+        return carried
+
+    async def _persist(
+        self, request: UpstreamRequest, message: _Message, limit: int, *, lane: Lane, watch: Watch
+    ) -> Carried:
+        """Send the request, and again where that is safe, worth it, paid for and in time."""
+        attempt = 0
+        while True:
+            try:
+                answer = await self._ask(message)
+            except FAULTS as error:
+                pause_s = after_fault(error, request, attempt)
+                if not self._may_repeat(pause_s, watch, lane):
+                    raise
+            else:
+                try:
+                    body, cut = await self._read(answer, watch, limit)
+                except BaseException:
+                    answer.close()
+                    raise
+                answer.release()
+                if answer.status < WORTH_A_LOOK:
+                    return answer, body, cut
+                pause_s = after_answer(answer.status, answer.field(b"retry-after"), request, attempt)
+                if not self._may_repeat(pause_s, watch, lane):
+                    return answer, body, cut
+            attempt += 1
+            await asyncio.sleep(pause_s or 0.0)
+            watch.allow(asyncio.get_running_loop().time() + self._first_s)
+
+    @staticmethod
+    def _may_repeat(pause_s: float | None, watch: Watch, lane: Lane) -> bool:
+        if pause_s is None:
+            return False
+        now = asyncio.get_running_loop().time()
+        if now + pause_s + _WORTH_WAITING_S > watch.last or not lane.pay(now):
+            return False
+        watch.allow(watch.last)
+        return True
+
+    async def _ask(self, message: _Message) -> Answer:
+        """The answer once its head is there."""
+        if self._open is None:  # closed while this call waited
+            raise RuntimeError("the pool is not open")
+        loop, connections, _ = self._open
+        key, lists = message.key, self._allow_lists
+        if lists is not None and key.tenant:  # for each attempt, because entries may have been withdrawn
+            tenant = TenantId(key.tenant)
+            permitted = lists.current(tenant)
+            if permitted is None:
+                permitted = await lists.read(tenant)
+            if permitted:
+                key = key._replace(permitted=permitted)
+        connection = connections.take(key, loop.time())
+        if connection is None:
+            connection = await connections.open(key, message.origin)
+        waiter = loop.create_future()
+        try:
+            answer = connection.ask(
+                message.head,
+                message.body,
+                waiter,
+                is_head=message.is_head,
+                reusable_below=message.reusable_below,
+            )
+            await waiter
+            if answer.fault is not None:
+                raise answer.fault
+        except BaseException:
+            connection.abort()
+            raise
+        return answer
+
+    async def _read(self, answer: Answer, watch: Watch, limit: int) -> tuple[bytes, str | None]:
+        """The body, and what is missing of it where it is a stream of events that goes on."""
+        if not 200 <= answer.status <= 599:
+            raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
+        if answer.has_no_body:
+            return b"", None
+        declared = answer.content_length
+        if declared is not None and declared > limit:
+            raise _too_large()
+        if answer.at_eof():
+            return b"", None
+        encodings = answer.field(b"content-encoding")
+        inflater = None if encodings is None else open_inflater((encodings,), limit=limit)
+        if declared is None and is_event_stream(answer.field(b"content-type") or ""):
+            return await self._read_events(answer, watch, inflater, limit)
+        if inflater is None:
+            if answer.has_ended and answer.size <= limit:
+                return answer.take(), None
+            return await self._read_plain(answer, watch, limit), None
+        return await self._read_encoded(answer, watch, inflater), None
+
+    async def _read_events(
+        self, answer: Answer, watch: Watch, inflater: Inflater | None, limit: int
+    ) -> tuple[bytes, str | None]:
+        """As many events as come in time and within bounds; the connection of a stream that goes on is closed."""
+        events, now = Events(limit), asyncio.get_running_loop().time()
+        until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
+        watch.allow(watch.last)
+        try:
+            async with asyncio.timeout_at(until):
+                while not answer.at_eof() and not events.is_full:
+                    piece = await answer.readany()
+                    events.feed(piece if inflater is None else _inflated(inflater, piece))
+        except TimeoutError:
+            if not events.has_begun:
+                raise
+        if not answer.at_eof() or events.is_full:
+            answer.close()
+            return events.begun(), events.describe(until - now)
+        if inflater is not None:
+            events.feed(inflater.finish())
+        return events.whole(), None
+
+    async def _read_plain(self, answer: Answer, watch: Watch, limit: int) -> bytes:
+        piece = await self._next_piece(answer, watch)
+        if answer.at_eof() and len(piece) <= limit:
+            return piece
+        whole = bytearray(piece)
+        while len(whole) <= limit:
+            if answer.at_eof():
+                return bytes(whole)
+            whole += await self._next_piece(answer, watch)
+        raise _too_large()
+
+    async def _read_encoded(self, answer: Answer, watch: Watch, inflater: Inflater) -> bytes:
+        while not answer.at_eof():
+            inflater.feed(await self._next_piece(answer, watch))
+            await asyncio.sleep(0)  # a small piece may inflate to a large one: let others run in between
+        return inflater.finish()
+
+    async def _next_piece(self, answer: Answer, watch: Watch) -> bytes:
+        watch.allow(asyncio.get_running_loop().time() + self._idle_s)
+        return await answer.readany()
+
+
+def _check(request: UpstreamRequest, tenant: str) -> _Message:
+    """A request that will be on the wire what it is here; the refusal never repeats what it refuses."""
+    method = check_method(request.method)
+    found = read_url(request.url)
+    if found is None:
+        raise EgressDenied("The upstream's URL is not one that this gateway may dial.")
+    origin, target = found
+    return _Message(
+        origin,
+        PoolKey(tenant, origin.key, request.credential),
+        write_head(request, method, origin, target),
+        request.body,
+        method == "HEAD",
+        reusable_below(method, request.body),
+    )
+
+
+def _answer(carried: Carried) -> UpstreamAnswer:
+    answer, body, cut = carried
+    is_redirect = _REDIRECTS <= answer.status < _ERRORS
+    return UpstreamAnswer(
+        status=answer.status,
+        content_type=answer.field(b"content-type") or "",
+        body=body,
+        retry_after=answer.field(b"retry-after"),
+        location=answer.field(b"location") if is_redirect else None,
+        cut=cut,
+    )
+
+
+def _inflated(inflater: Inflater, piece: bytes) -> bytes:
+    inflater.feed(piece)
+    return inflater.take()
+
+
+def _too_large() -> UpstreamAnswerTooLarge:
+    return UpstreamAnswerTooLarge("The upstream's answer has more bytes than a result may have.")

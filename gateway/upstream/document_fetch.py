@@ -1,0 +1,50 @@
+"""How a document is fetched by URL: through the same door as every call, whole and within bounds, or not at all."""
+
+from yarl import URL
+
+from gateway.domain.identifiers import TenantId
+from gateway.domain.requests import UpstreamRequest
+from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
+from gateway.upstream.client import Upstream
+
+_ACCEPT = "application/json, application/yaml, */*;q=0.5"
+_OK = 200
+
+
+async def fetch_document(upstream: Upstream, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
+    """The bytes behind an http or https URL.
+
+    Raises:
+        FetchFailed: not such a URL, or the answer is not 200; redirects are not followed.
+        DocumentTooLarge: more than `limit` bytes, as sent or inflated.
+        UpstreamError: the address may not be dialled, or there was no whole answer.
+    """
+    request = UpstreamRequest(method="GET", url=_read_url(url), headers=(("Accept", _ACCEPT),), idempotent=True)
+    try:
+        answer = await upstream.send(request, tenant=tenant, limit_bytes=limit)
+    except UpstreamAnswerTooLarge:
+        raise DocumentTooLarge(f"The document has more than {limit} bytes.") from None
+    if 300 <= answer.status < 400:
+        raise FetchFailed(
+            f"The document URL answered with a redirect (status {answer.status}), which is not followed; "
+            "give the URL where the document is."
+        )
+    if answer.status != _OK:
+        raise FetchFailed(f"The document URL answered with status {answer.status}.")
+    return answer.body
+
+
+def _read_url(text: str) -> str:
+    """The URL as it goes out: names in ASCII, everything encoded; the guard judges where it leads, not this."""
+    try:
+        url = URL(text.strip())
+        has_user = url.user is not None or url.password is not None
+        is_web = url.scheme in {"http", "https"} and bool(url.host)
+        sent = str(url.with_fragment(None))
+    except ValueError:
+        raise FetchFailed("The document URL is not a URL.") from None
+    if not is_web:
+        raise FetchFailed("The document URL must start with http:// or https:// and name a host.")
+    if has_user:
+        raise FetchFailed("The document URL must not hold a user name or password.")
+    return sent

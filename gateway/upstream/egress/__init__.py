@@ -1,0 +1,1 @@
+"""Egress control: which origins and addresses may be dialled."""

@@ -1,0 +1,72 @@
+"""Allow-lists of upstreams: exact `host:port` entries of the operator, one list for all tenants and one for each.
+
+`GATEWAY_EGRESS_ALLOW` and the lists of tenants are read by the same parser. An entry is a name or an address with a
+port; there are no patterns and no networks. A list is a value: the pool keys kept connections by it.
+"""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv6Address
+from typing import Protocol, TypeAlias
+
+from gateway.domain.identifiers import TenantId
+from gateway.upstream.egress.addresses import Address, read_address
+
+AllowEntry: TypeAlias = tuple[str | Address, int]
+"""A name in lower case or an address, and the port."""
+AllowList: TypeAlias = frozenset[AllowEntry]
+
+NOTHING: AllowList = frozenset()
+FORM = "must be an exact host:port, such as billing.internal:8443, 10.0.0.5:8080 or [fd00::5]:8080"
+
+_ENTRY = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?")
+_LONGEST_NAME = 254
+"""Characters of a domain name (RFC 1035 section 2.3.4) with its final dot."""
+_LAST_PORT = 65535
+
+
+class AllowLists(Protocol):
+    """The allow-list of each tenant, as far as this replica knows; read before every request."""
+
+    def current(self, tenant: TenantId) -> AllowList | None:
+        """The list when it is known without a question; None: `read` it."""
+        ...
+
+    async def read(self, tenant: TenantId) -> AllowList:
+        """The newest list; empty for a tenant that is gone.
+
+        Raises:
+            Unavailable: the database is away and nothing recent enough is kept.
+        """
+        ...
+
+
+def read_entry(text: str) -> AllowEntry | None:
+    """The entry that a text stands for; None when it is not an exact `host:port`."""
+    found = _ENTRY.fullmatch(text.strip())
+    if found is None or not 0 < int(found["port"]) <= _LAST_PORT:
+        return None
+    port, name = int(found["port"]), found["host"]
+    literal = read_address(found["v6"] or name)
+    if literal is not None:
+        return literal, port
+    if not name or len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or _looks_numeric(name):
+        return None
+    return name.lower(), port
+
+
+def write_entry(entry: AllowEntry) -> str:
+    """The one spelling in which an entry is stored and shown."""
+    host, port = entry
+    return f"[{host}]:{port}" if isinstance(host, IPv6Address) else f"{host}:{port}"
+
+
+def read_stored(texts: Iterable[str]) -> AllowList:
+    """The list of stored entries. An entry that cannot be read permits nothing."""
+    return frozenset(entry for text in texts if (entry := read_entry(text)) is not None)
+
+
+def _looks_numeric(host: str) -> bool:
+    """True if a resolver could read this as a number: 127.1, 0x7f000001, 2130706433."""
+    return re.fullmatch(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+)", host.rstrip(".").rpartition(".")[2]) is not None

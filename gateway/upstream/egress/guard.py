@@ -1,0 +1,107 @@
+"""Whether the gateway may dial an address, asked twice: when a name is resolved and when a socket is made.
+
+The second question is the one that cannot be gone around: no resolver is asked for IP literals, but every socket is
+made through the guard, with the address that is about to be dialled. An address that the operator allowed under a
+name carries that permission itself (`_Vetted`), so nothing is remembered between calls; should anything copy the text
+on its way, the permission is lost and the dial refused.
+
+Ports: 80, 443 and 1024 to 65535 of public addresses. Everything else, private addresses included, needs an entry
+`host:port` in the operator's list for all tenants, or in the list that the operator gave to the tenant of the request
+(`permitted`). A name on a list may resolve to public and private addresses, never to link-local, multicast or reserved
+ones.
+
+The refusal depends on neither list: an upstream that another tenant may reach is refused as one that none may reach.
+"""
+
+import socket
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from gateway.errors import BrokenSetting, EgressDenied
+from gateway.upstream.egress.addresses import is_private, is_public, read_address
+from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowEntry, AllowList, read_entry
+
+DialTarget: TypeAlias = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[object, ...]]
+
+_WEB_PORTS = frozenset({80, 443})
+_FIRST_FREE_PORT = 1024
+_LAST_PORT = 65535
+
+
+class _Vetted(str):
+    """An address that was resolved from an allowed name, and the port it was allowed for."""
+
+    __slots__ = ("port",)
+    port: int
+
+
+def denied() -> EgressDenied:
+    """The refusal, the same for every reason: it must not tell what an inner name resolves to."""
+    return EgressDenied("The upstream is not at an address and port that this gateway may dial.")
+
+
+class Guard:
+    """Judges addresses and makes the sockets; `egress_allow` holds the operator's `host:port` entries for all tenants.
+
+    Raises:
+        BrokenSetting: an entry is not of the form `host:port`.
+    """
+
+    def __init__(self, egress_allow: Sequence[str] = ()) -> None:
+        self._global = frozenset(_read_setting(entry) for entry in egress_allow)
+
+    def admit(self, host: str, port: int, addresses: Sequence[str], permitted: AllowList = NOTHING) -> tuple[str, ...]:
+        """The addresses a name resolved to, fit for `open_socket`.
+
+        Raises:
+            EgressDenied: at least one of them is not allowed; one bad answer spoils all.
+        """
+        named = (host.lower(), port)
+        if named in self._global or named in permitted:
+            return tuple(_vet(address, port) for address in addresses)
+        for address in addresses:
+            if not self.may_dial(address, port, permitted):
+                raise denied()
+        return tuple(addresses)
+
+    def may_dial(self, address: str, port: int, permitted: AllowList = NOTHING) -> bool:
+        """True if this literal address and port are public, or on the global list or the tenant's."""
+        parsed = read_address(address)
+        if parsed is None:
+            return False
+        if (parsed, port) in self._global or (parsed, port) in permitted:
+            return True
+        return is_public(parsed) and (port in _WEB_PORTS or _FIRST_FREE_PORT <= port <= _LAST_PORT)
+
+    def open_socket(self, info: DialTarget, permitted: AllowList = NOTHING) -> socket.socket:
+        """A socket for exactly this dial.
+
+        Raises:
+            EgressDenied: the address about to be dialled is not allowed.
+        """
+        family, kind, protocol, _, target = info
+        address, port = target[0], target[1]
+        if not isinstance(address, str) or not isinstance(port, int):
+            raise denied()
+        vetted = isinstance(address, _Vetted) and address.port == port
+        if not vetted and not self.may_dial(address, port, permitted):
+            raise denied()
+        opened = socket.socket(family, kind, protocol)
+        opened.setblocking(False)
+        return opened
+
+
+def _vet(address: str, port: int) -> _Vetted:
+    parsed = read_address(address)
+    if parsed is None or not (is_public(parsed) or is_private(parsed)):
+        raise denied()
+    vetted = _Vetted(address)
+    vetted.port = port
+    return vetted
+
+
+def _read_setting(text: str) -> AllowEntry:
+    entry = read_entry(text)
+    if entry is None:
+        raise BrokenSetting(f"The egress allow-list has the entry {text!r}; each {FORM}.")
+    return entry

@@ -1,0 +1,321 @@
+"""HTTP/1.1 client connection (RFC 9112): one request, then its response, then the next request.
+
+Parsing is strict: a parser error, an exceeded bound and unrequested bytes close the connection. Blanks after a chunk
+size are the one leniency: old servers pad it, and no parser reads it differently.
+
+An upstream that leaves a request body unread parses it as the next request, and completes it with the head of the
+request that follows on this connection (request smuggling). A connection is therefore closed after a request whose
+body could be read so, and after any response that came too early or is an error; see `reusable_below`.
+"""
+
+import asyncio
+import select
+from typing import Protocol, cast
+
+import httptools
+
+from gateway.upstream.egress.origins import PoolKey
+from gateway.upstream.http.errors import BrokenOff, Disconnected, Malformed, Torn
+from gateway.upstream.http.response import Answer, Pair
+
+_PIECE = 1 << 16
+_HEAD = 1 << 16
+"""The most bytes before a body, and of what is neither head nor body: chunk extensions and trailers."""
+_PER_CHUNK = 16
+_FIELDS = 256
+_INTERIM = 8
+"""How many answers with a status below 200 may come before the one that counts (RFC 9110 section 15.2)."""
+_SWITCHING = 101
+_FINAL = 200
+_VERSIONS = frozenset({"1.0", "1.1"})
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose body servers expect; others often leave it unread (RFC 9110 section 9.3)."""
+_NEVER, _BELOW_ERRORS, _ALWAYS = 0, 400, 600
+
+
+def reusable_below(method: str, body: bytes | None) -> int:
+    """The connection may serve another request after a response with a status below this one.
+
+    A body without a line end cannot be read as a request head, whatever it says: header fields end with one. JSON as
+    the gateway writes it has none. Multipart, XML and free text have some; their connections are closed.
+    """
+    if not body:
+        return _ALWAYS
+    if method not in _WITH_BODY or b"\n" in body or b"\r" in body:
+        return _NEVER
+    return _BELOW_ERRORS
+
+
+class Owner(Protocol):
+    """Who keeps a connection between requests."""
+
+    def keep(self, connection: "Connection") -> None:
+        """It may serve another request."""
+
+    def forget(self, connection: "Connection") -> None:
+        """It is closed."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection of an origin, from its opening to its end."""
+
+    __slots__ = (
+        "_answer",
+        "_expected",
+        "_fed",
+        "_interim",
+        "_is_blocked",
+        "_is_fit",
+        "_is_paused",
+        "_owner",
+        "_pairs",
+        "_parser",
+        "_poll",
+        "_rest",
+        "_reusable_below",
+        "_transport",
+        "kept_at",
+        "key",
+    )
+
+    def __init__(self, owner: Owner, key: PoolKey) -> None:
+        self._owner = owner
+        self.key = key
+        self.kept_at = 0.0
+        self._poll: select.poll | None = None
+        self._reusable_below = _ALWAYS
+        self._transport: asyncio.Transport | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._answer: Answer | None = None
+        self._pairs: list[Pair] = []
+        self._rest: memoryview | None = None
+        self._fed = self._expected = self._interim = 0
+        self._is_fit, self._is_paused, self._is_blocked = True, False, False
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it can serve a request."""
+        return self._is_fit and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if it can serve a request and the kernel holds neither bytes nor an end of stream.
+
+        The event loop learns of such bytes only in its next iteration; by then a request may be on its way, and they
+        would pass for its response.
+        """
+        if not self.is_fit or self._transport is None:
+            return False
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
+
+    def ask(
+        self,
+        head: bytes,
+        body: bytes | None,
+        waiter: "asyncio.Future[None]",
+        *,
+        is_head: bool,
+        reusable_below: int = _ALWAYS,
+    ) -> Answer:
+        """Send a request; the future is done once the response has a head or failed.
+
+        Raises:
+            Disconnected: the connection was closed meanwhile.
+        """
+        if self._transport is None or not self.is_fit:
+            raise Disconnected
+        answer = self._answer = Answer(self, waiter, has_no_body=is_head)
+        if self._parser is None:
+            self._parser = httptools.HttpResponseParser(self)
+            self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
+        self._pairs = []
+        self._fed = self._expected = self._interim = 0
+        self._reusable_below = reusable_below
+        if body is None or len(body) <= _PIECE:
+            self._transport.write(head + body if body else head)
+        else:
+            self._transport.write(head)
+            self._rest = memoryview(body)
+            self._write_on()
+        return answer
+
+    def release(self, answer: Answer) -> None:
+        """Keep the connection for another request, or close it."""
+        if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
+            self._answer = None
+            self.resume()
+            self._owner.keep(self)
+        else:
+            self.abort()
+
+    def resume(self) -> None:
+        """Read on, if reading was paused."""
+        if self._is_paused:
+            self._is_paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way; no answer that is not whole becomes whole by that."""
+        self._is_fit = False
+        self._rest = None
+        if self._answer is not None:
+            self._answer.fail(Disconnected() if self._answer.status == 0 else BrokenOff())
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the loop."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop once, at the end."""
+        self._end(exc)
+        self._transport = self._parser = self._answer = None
+        self._owner.forget(self)
+
+    def eof_received(self) -> None:
+        """Called by the loop; the transport closes itself after it."""
+        self._end(None)
+
+    def receive(self, data: bytes) -> None:
+        """Called by the loop with what came."""
+        answer, parser = self._answer, self._parser
+        if answer is None or parser is None or answer.has_ended or answer.fault is not None:
+            self.abort()
+            return
+        if self._fed == 0 and self._is_sending:
+            self._reusable_below = _NEVER  # the rest of the request would be read as the next one (section 9.3)
+        self._fed += len(data)
+        try:
+            parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._is_fit = False
+            answer.fail(Malformed())
+        else:
+            self._weigh(answer)
+        if answer.status or answer.fault is not None:
+            answer.wake()
+
+    data_received = receive
+
+    def pause_writing(self) -> None:
+        """Called by the loop when the other side reads slowly."""
+        self._is_blocked = True
+
+    def resume_writing(self) -> None:
+        """Called by the loop when there is room again."""
+        self._is_blocked = False
+        self._write_on()
+
+    def on_message_begin(self) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: an answer that nobody asked for.
+        """
+        if self._answer is None or self._answer.has_ended:
+            raise Malformed
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser, for headers and for trailers.
+
+        Raises:
+            Malformed: there are too many.
+        """
+        if len(self._pairs) >= _FIELDS:
+            raise Malformed
+        self._pairs.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: this head is none that we can follow.
+        """
+        answer, parser = self._answer, self._parser
+        if answer is None or parser is None or parser.get_http_version() not in _VERSIONS:
+            raise Malformed
+        status, pairs = parser.get_status_code(), self._pairs
+        if self._fed > _HEAD and sum(len(name) + len(value) for name, value in pairs) > _HEAD:
+            raise Malformed
+        self._pairs = []
+        if status < _FINAL:
+            self._interim += 1
+            if status == _SWITCHING or self._interim > _INTERIM:
+                raise Malformed
+            return
+        answer.begin(status, pairs)
+        if not parser.should_keep_alive() or (answer.has_no_body and answer.is_chunked):
+            self._is_fit = False
+        if answer.has_no_body:
+            answer.has_ended = True
+            self._parser = None  # it waits for a body where HEAD has none (RFC 9110 section 9.3.2)
+
+    def on_chunk_header(self) -> None:
+        """Called by the parser at the size of each chunk, which may be followed by extensions."""
+        self._expected += _PER_CHUNK
+
+    def on_body(self, piece: bytes) -> None:
+        """Called by the parser.
+
+        Raises:
+            Malformed: a body where there cannot be one.
+        """
+        answer = self._answer
+        if answer is None or answer.has_ended:
+            raise Malformed
+        self._expected += len(piece)
+        answer.add(piece)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser, also for an answer before the one that counts."""
+        if self._answer is not None and self._answer.status:
+            self._answer.has_ended = True
+
+    def _weigh(self, answer: Answer) -> None:
+        """Hold what came to its bounds, and the other side back while nobody takes what is there."""
+        if answer.status == 0:
+            if self._fed > _HEAD:
+                answer.fail(Malformed())
+        elif answer.is_chunked and self._fed - self._expected > 2 * _HEAD:
+            answer.fail(Malformed())
+        elif answer.size > _PIECE and not (answer.has_ended or self._is_paused) and self.is_reading:
+            self._is_paused = True
+            cast("asyncio.Transport", self._transport).pause_reading()
+
+    @property
+    def _is_sending(self) -> bool:
+        """True while a part of the request has not reached the kernel."""
+        return self._rest is not None or bool(self._transport and self._transport.get_write_buffer_size())
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether more can come."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def _end(self, error: Exception | None) -> None:
+        """Nothing more will come: that is the end of an answer only where nothing else says where it ends."""
+        self._is_fit = False
+        answer = self._answer
+        if answer is None or answer.has_ended:
+            return
+        if answer.status == 0:
+            answer.fail(Disconnected() if error is None else Torn())
+        elif answer.until_close and error is None and answer.fault is None:
+            answer.has_ended = True
+            answer.wake()
+        else:
+            answer.fail(BrokenOff())
+
+    def _write_on(self) -> None:
+        """As much of a large body as the other side takes."""
+        while self._rest is not None and not self._is_blocked and self._transport is not None:
+            if self._transport.is_closing():
+                return
+            piece, rest = self._rest[:_PIECE], self._rest[_PIECE:]
+            self._rest = rest or None
+            self._transport.write(piece)

@@ -1,0 +1,98 @@
+"""How a connection is made: one question for the addresses, each of them judged, a socket for exactly that address.
+
+Names, addresses and sockets go through the guard; TLS is verified by the name in the URL, always.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from gateway.upstream.egress.allow_list import NOTHING, AllowList
+from gateway.upstream.egress.guard import Guard
+from gateway.upstream.egress.origins import Origin
+from gateway.upstream.egress.resolver import Lookup
+from gateway.upstream.http.errors import ConnectedLate, DistrustedTls, Fault, NameUnknown, NotConnected
+
+_ADDRESSES = 16
+"""How many of a name's addresses are tried."""
+
+_Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
+
+
+class Dialer:
+    """Makes connections; `dial_s` is the time for each address, TLS included."""
+
+    def __init__(self, lookup: Lookup, guard: Guard, *, dial_s: float) -> None:
+        self._lookup = lookup
+        self._guard = guard
+        self._dial_s = dial_s
+        self._tls = ssl.create_default_context()
+
+    async def dial(self, origin: Origin, make: Callable[[], _Made], permitted: AllowList = NOTHING) -> _Made:
+        """A connection to the first address that takes one, in the lookup's order.
+
+        `permitted` is what the tenant of the request may reach beside what all tenants may.
+
+        Raises:
+            EgressDenied: the host or one of its addresses may not be dialled.
+            NotConnected: the name has no address, or nobody took the connection.
+            DistrustedTls: the handshake or the certificate was not accepted.
+        """
+        fault: Fault = NameUnknown()
+        for address in await self._find(origin, permitted):
+            try:
+                async with asyncio.timeout(self._dial_s):
+                    return await self._reach(origin, address, make, permitted)
+            except ssl.SSLError:
+                raise DistrustedTls from None
+            except TimeoutError:
+                fault = ConnectedLate()
+            except OSError:
+                fault = NotConnected()
+        raise fault
+
+    async def _find(self, origin: Origin, permitted: AllowList) -> Sequence[str]:
+        """The addresses to try; a literal is judged when its socket is made."""
+        if origin.is_literal:
+            return (origin.host,)
+        try:
+            found = await self._lookup.resolve(origin.host, origin.port)
+        except OSError:
+            raise NameUnknown from None
+        return self._guard.admit(origin.host, origin.port, found, permitted)[:_ADDRESSES]
+
+    async def _reach(self, origin: Origin, address: str, make: Callable[[], _Made], permitted: AllowList) -> _Made:
+        loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        target = (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, origin.port))
+        opened = self._guard.open_socket(target, permitted)
+        try:
+            await loop.sock_connect(opened, (address, origin.port))
+        except BaseException:
+            opened.close()
+            raise
+        plain, made = await loop.create_connection(make, sock=opened)
+        if origin.is_tls:
+            await self._secure(origin, plain, made)
+        return made
+
+    async def _secure(self, origin: Origin, plain: asyncio.WriteTransport, made: asyncio.BaseProtocol) -> None:
+        """Put TLS under a connection that has sent nothing yet; asyncio closes none whose handshake is cancelled."""
+        if plain.is_closing():  # whoever speaks before the handshake is not listened to
+            raise ConnectionResetError
+        try:
+            secure = await asyncio.get_running_loop().start_tls(
+                plain,
+                made,
+                self._tls,
+                server_hostname=origin.host.rstrip("."),
+                ssl_handshake_timeout=self._dial_s,
+            )
+            if secure is None:  # it was closed meanwhile
+                raise ConnectionResetError
+        except BaseException:
+            plain.abort()
+            raise
+        made.connection_made(secure)

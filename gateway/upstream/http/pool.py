@@ -1,0 +1,251 @@
+"""Connection pool of a replica: kept connections by tenant, origin and credential, and the shares of the tenants.
+
+A kept connection serves only the `PoolKey` that opened it, the most recently used one first. A tenant holds at most its
+share of all connections, kept ones included. A request that finds no room waits: within its tenant in order, between
+tenants in turn. A full pool closes the connection that has been idle longest.
+"""
+
+import asyncio
+from collections import Counter, deque
+from functools import partial
+from typing import TypeAlias
+
+from gateway.errors import UpstreamBusy
+from gateway.upstream.egress.origins import Origin, PoolKey
+from gateway.upstream.http.connection import Connection
+from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.errors import ConnectedLate, Disconnected
+
+_KEPT_S = 15.0
+_TICK_S = 5.0
+_CLOSING_S = 1.0
+_RETRY_S = 1.0
+
+_Place: TypeAlias = "asyncio.Future[Connection | None]"
+"""Resolves to a kept connection of the same key, or to None: there is room for a new one."""
+_Waiter: TypeAlias = tuple[PoolKey, _Place]
+
+
+class Connections:
+    """The connections of one replica: at most `most`, of one tenant at most `share`.
+
+    `connect_s` bounds the wait for room and the dial together.
+    """
+
+    def __init__(self, dialer: Dialer, *, connect_s: float, most: int, share: int) -> None:
+        self._dialer = dialer
+        self._connect_s = connect_s
+        self._most = most
+        self._share = share
+        self._held: Counter[str] = Counter()
+        self._count = 0
+        self._open: set[Connection] = set()
+        self._kept: dict[PoolKey, list[Connection]] = {}
+        self._oldest: dict[Connection, None] = {}
+        self._waiting: dict[str, deque[_Waiter]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        """Number of connections, those being dialled included."""
+        return self._count
+
+    @property
+    def kept(self) -> int:
+        """Number of idle connections."""
+        return len(self._oldest)
+
+    def held_by(self, tenant: str) -> int:
+        """Number of connections of one tenant, idle ones and those being dialled included."""
+        return self._held[tenant]
+
+    def take(self, key: PoolKey, now: float) -> Connection | None:
+        """The most recently used idle connection of this key; one that became readable while idle is closed."""
+        kept = self._kept.get(key)
+        while kept:
+            connection = kept.pop()
+            del self._oldest[connection]
+            if connection.kept_at + _KEPT_S > now and connection.is_quiet:
+                return connection
+            connection.abort()
+        return None
+
+    async def open(self, key: PoolKey, origin: Origin) -> Connection:
+        """A new connection, or one of the same key that was released meanwhile.
+
+        Raises:
+            EgressDenied: the upstream may not be dialled.
+            UpstreamBusy: the tenant holds its share of the pool, and none became free in time.
+            NotConnected, DistrustedTls: there is no connection.
+            Disconnected: the other side closed it at once.
+        """
+        is_waiting = True
+        try:
+            async with asyncio.timeout(self._connect_s):
+                given = await self._find_room(key)
+                is_waiting = False
+                return given or await self._make(key, origin)
+        except TimeoutError:
+            if is_waiting and self._held[key.tenant] >= self._share:
+                raise self._busy() from None
+            raise ConnectedLate from None
+
+    def keep(self, connection: Connection) -> None:
+        """Pass a reusable connection to the next waiter of its key, or keep it idle.
+
+        A waiter of another key gets the room instead: the connection is closed.
+        """
+        waiter = self._next_waiter(freed=connection.key.tenant) if self._waiting else None
+        if self._closed is None and waiter is None:
+            self._put_away(connection)
+        elif self._closed is None and waiter is not None and waiter[0] == connection.key:
+            self._pop(waiter)
+            waiter[1].set_result(connection)
+        else:
+            connection.abort()
+
+    def forget(self, connection: Connection) -> None:
+        """Free the room of a closed connection."""
+        if connection not in self._open:  # its dial failed; `_make` has freed the room
+            return
+        self._open.discard(connection)
+        if connection in self._oldest:
+            self._take_out(connection)
+        self._leave_room(connection.key.tenant)
+        if self._closed is not None and not self._open and not self._closed.done():
+            self._closed.set_result(None)
+
+    async def close(self) -> None:
+        """Close every connection and wake every waiter; later dials are refused."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._closed = asyncio.get_running_loop().create_future()
+        for key, place in [waiter for queue in self._waiting.values() for waiter in queue]:
+            if not place.done():
+                self._enter(key.tenant)
+                place.set_result(None)
+        self._waiting.clear()
+        for connection in list(self._open):
+            connection.abort()
+        if self._open:
+            await asyncio.wait([self._closed], timeout=_CLOSING_S)
+
+    async def _find_room(self, key: PoolKey) -> Connection | None:
+        """Count one more connection, or wait for room or for a connection of this key."""
+        is_at_share = self._held[key.tenant] >= self._share
+        if not is_at_share and self._count < self._most:
+            self._enter(key.tenant)
+            return None
+        self._evict(key.tenant if is_at_share else None)
+        place: _Place = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key.tenant, deque()).append((key, place))
+        try:
+            return await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self._give_back(key, place.result())
+            raise
+
+    def _evict(self, tenant: str | None) -> None:
+        """Close the connection that has been idle longest: of this tenant, or of any."""
+        for oldest in self._oldest:
+            if tenant is None or oldest.key.tenant == tenant:
+                self._take_out(oldest)
+                oldest.abort()
+                return
+
+    async def _make(self, key: PoolKey, origin: Origin) -> Connection:
+        """Dial in the room that was counted; a failed dial frees it."""
+        try:
+            if self._closed is not None:
+                raise RuntimeError("the pool is closed")
+            connection = await self._dialer.dial(origin, partial(Connection, self, key), key.permitted)
+        except BaseException:
+            self._leave_room(key.tenant)
+            raise
+        if not connection.is_fit or self._closed is not None:
+            connection.abort()
+            self._leave_room(key.tenant)
+            raise Disconnected
+        self._open.add(connection)
+        return connection
+
+    def _next_waiter(self, *, freed: str | None = None) -> _Waiter | None:
+        """The next waiter whose tenant is below its share; `freed` is a tenant about to give back one connection."""
+        for tenant, queue in list(self._waiting.items()):
+            while queue and queue[0][1].done():
+                queue.popleft()
+            if not queue:
+                del self._waiting[tenant]
+            elif self._held[tenant] < self._share or tenant == freed:
+                return queue[0]
+        return None
+
+    def _pop(self, waiter: _Waiter) -> None:
+        """Remove the first waiter of its tenant; the tenant's others go behind those of all other tenants."""
+        tenant = waiter[0].tenant
+        queue = self._waiting.pop(tenant)
+        queue.popleft()
+        if queue:
+            self._waiting[tenant] = queue
+
+    def _enter(self, tenant: str) -> None:
+        self._count += 1
+        self._held[tenant] += 1
+
+    def _leave_room(self, tenant: str) -> None:
+        """Free one place and give it to the next waiter."""
+        self._count -= 1
+        self._held[tenant] -= 1
+        if not self._held[tenant]:
+            del self._held[tenant]
+        waiter = self._next_waiter()
+        if waiter is not None:
+            self._pop(waiter)
+            self._enter(waiter[0].tenant)
+            waiter[1].set_result(None)
+
+    def _give_back(self, key: PoolKey, given: Connection | None) -> None:
+        """Return what reached a waiter after it was cancelled."""
+        if given is None:
+            self._leave_room(key.tenant)
+        elif given.is_fit:
+            self.keep(given)
+        else:
+            given.abort()
+
+    def _put_away(self, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        connection.kept_at = loop.time()
+        self._oldest[connection] = None
+        kept = self._kept.get(connection.key)
+        if kept is None:
+            self._kept[connection.key] = [connection]
+        else:
+            kept.append(connection)
+        if self._timer is None:
+            self._timer = loop.call_later(_TICK_S, self._sweep, loop)
+
+    def _take_out(self, connection: Connection) -> None:
+        del self._oldest[connection]
+        self._kept[connection.key].remove(connection)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close connections that were idle for `_KEPT_S`; one timer serves all."""
+        too_old = loop.time() - _KEPT_S
+        for connection in list(self._oldest):
+            if connection.kept_at > too_old:
+                break
+            self._take_out(connection)
+            connection.abort()
+        for key in [key for key, kept in self._kept.items() if not kept]:
+            del self._kept[key]
+        self._timer = loop.call_later(_TICK_S, self._sweep, loop) if self._oldest else None
+
+    def _busy(self) -> UpstreamBusy:
+        return UpstreamBusy(
+            f"The tenant holds as many connections to upstreams as one tenant may (limit {self._share} per replica); "
+            "retry later or send fewer calls at once.",
+            retry_after_s=_RETRY_S,
+        )

@@ -1,0 +1,53 @@
+"""The head of a request as it goes over the wire (RFC 9112 sections 2 and 3), of parts that were judged before.
+
+Our own headers come first: Host, then the user agent unless the request names one, and the encodings that we inflate.
+"""
+
+from gateway.domain.requests import UpstreamRequest
+from gateway.errors import UpstreamUnreachable
+from gateway.upstream.egress.origins import Origin
+from gateway.upstream.http.decompression import ACCEPTED
+from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
+
+_AGENT = "User-Agent: mcp-gateway\r\n"
+_ACCEPTED = f"Accept-Encoding: {ACCEPTED}\r\n"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Those that need no look."""
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+"""Those for which no body means nothing; for others it is an empty one (RFC 9110 section 8.6)."""
+
+
+def check_method(method: str) -> str:
+    """The method as it is sent.
+
+    Raises:
+        UpstreamUnreachable: it is none, or it opens a tunnel.
+    """
+    if method in _METHODS:
+        return method
+    upper = method.upper()
+    if not is_token(method) or upper == "CONNECT":
+        raise UpstreamUnreachable("The request has a method that cannot be sent.")
+    return upper
+
+
+def write_head(request: UpstreamRequest, method: str, origin: Origin, target: str) -> bytes:
+    """Everything before the body, framing included.
+
+    Raises:
+        UpstreamUnreachable: a header that is not the caller's to send, or would not arrive as it is.
+    """
+    agent, lines = _AGENT, ""
+    for name, value in request.headers:
+        if not is_sendable_header(name) or not is_header_value(value):
+            raise UpstreamUnreachable("The request has a header that cannot be sent.")
+        if len(name) == 10 and name.lower() == "user-agent":
+            agent = f"{name}: {value}\r\n"
+        else:
+            lines += f"{name}: {value}\r\n"
+    body = request.body
+    if body is not None:
+        lines += f"Content-Length: {len(body)}\r\n"
+    elif method not in _WITHOUT_BODY:
+        lines += "Content-Length: 0\r\n"
+    return f"{method} {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{agent}{_ACCEPTED}{lines}\r\n".encode("ascii")

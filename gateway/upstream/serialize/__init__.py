@@ -1,0 +1,1 @@
+"""Arguments to bytes: parameters, bodies and headers of one request."""

@@ -1,0 +1,18 @@
+"""How values become JSON texts one after the other: one a line, or as a text sequence (RFC 7464)."""
+
+from collections.abc import Callable
+
+from gateway.upstream.serialize.media_types import essence
+from gateway.upstream.serialize.percent_encoding import is_list, to_json
+
+_SEQUENCE_START = "\x1e"
+
+
+def lines_writer(media_type: str) -> Callable[[object], str]:
+    """One JSON text a line; a text sequence begins each with a control character."""
+    start = _SEQUENCE_START if essence(media_type) == "application/json-seq" else ""
+
+    def write(value: object) -> str:
+        return "".join(f"{start}{to_json(item)}\n" for item in (value if is_list(value) else (value,)))
+
+    return write

@@ -1,0 +1,165 @@
+"""How an object becomes a multipart body (RFC 7578): one part per property, one per member of a list.
+
+A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encoding`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from gateway.domain.plans import BodyPlan, FieldPlan, Style, XmlNode
+from gateway.errors import NotYetSupported
+from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_file, read_file
+from gateway.upstream.serialize.header_checks import is_header_value, is_token
+from gateway.upstream.serialize.json_lines import lines_writer
+from gateway.upstream.serialize.media_types import essence, is_form, is_json, is_lines, is_yaml
+from gateway.upstream.serialize.multipart_parts import Part, assemble
+from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_bytes, to_json, to_text
+from gateway.upstream.serialize.styles import list_divider, text_pairs
+from gateway.upstream.serialize.urlencoded import form_writer
+from gateway.upstream.serialize.xml import xml_writer
+
+_UNNAMED = FieldPlan(name="")
+
+_Maker: TypeAlias = Callable[[object], Iterator[Part]]
+_Writer: TypeAlias = Callable[[object], tuple[bytes, str]]
+
+
+def multipart_writer(plan: BodyPlan) -> _Writer:
+    """The writer of one multipart body; an array is written as parts without names.
+
+    Raises:
+        NotYetSupported: the plan has a header or type that no part can carry.
+    """
+    return _writer(plan.media_type, plan.fields, plan.xml)
+
+
+def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer:
+    sent_as = media_type.partition(";")[0].strip()
+    makers = {field.name: _maker(field, xml) for field in fields if field.name}
+    positions = [_maker(field, xml) for field in fields if not field.name] or [_plain_maker(None, _UNNAMED)]
+    last = len(positions) - 1
+
+    def write(value: object) -> tuple[bytes, str]:
+        if is_object(value):
+            parts = [part for name, item in value.items() if item is not None for part in _made(makers, name, item)]
+        elif is_list(value):
+            parts = [part for index, item in enumerate(value) for part in positions[min(index, last)](item)]
+        else:
+            raise Unwritable("it must be an object to be sent in parts")
+        return assemble(parts, sent_as)
+
+    return write
+
+
+def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[Part]:
+    return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
+
+
+def _maker(field: FieldPlan, xml: tuple[XmlNode, ...]) -> _Maker:
+    for header, value in field.headers:
+        if not is_token(header) or not is_header_value(value):
+            raise NotYetSupported("A part of the request body has a header that cannot be sent.")
+    if field.media_type is not None and not is_header_value(field.media_type):
+        raise NotYetSupported("A part of the request body has a type that no header can carry.")
+    if field.is_styled:
+        return _styled_maker(field)
+    name, media_type = field.name or None, _chosen(field.media_type, None)
+    if field.xml is not None:
+        return _structure_maker(
+            name, field, _text_as(media_type or "application/xml", xml_writer(xml, field.xml, field.name))
+        )
+    write = _structure_writer(media_type or "", field.fields, xml)
+    return _plain_maker(name, field) if write is None else _structure_maker(name, field, write)
+
+
+def _structure_writer(media_type: str, inner: Sequence[FieldPlan], xml: tuple[XmlNode, ...]) -> _Writer | None:
+    """What writes objects and lists in a type of their own that is not JSON; None for a type that has no such form."""
+    if essence(media_type).startswith("multipart/"):
+        return _writer(media_type, inner, xml)
+    if is_form(media_type):
+        return _text_as(media_type, form_writer(inner))
+    if is_lines(media_type):
+        return _text_as(media_type, lines_writer(media_type))
+    return _text_as(media_type, to_json) if is_yaml(media_type) else None  # every JSON text is a YAML document
+
+
+def _text_as(media_type: str, write: Callable[[object], str]) -> _Writer:
+    return lambda value: (to_bytes(write(value)), media_type)
+
+
+def _styled_maker(field: FieldPlan) -> _Maker:
+    """Text parts as the style divides them; nothing is percent-encoded, because parts need no such thing."""
+    style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
+    divide = list_divider([inner.style for inner in field.fields])
+
+    def make(value: object) -> Iterator[Part]:
+        for key, text in text_pairs(field.name, divide(value), style, explode=explode):
+            yield Part(key, to_bytes(text), headers=field.headers)
+
+    return make
+
+
+def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
+    """Objects and lists in a type of their own; files and texts as they are."""
+
+    def make(value: object) -> Iterator[Part]:
+        for item in value if field.is_list and is_list(value) else (value,):
+            if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
+                yield _part(name, field, item)
+            else:
+                content, media_type = write(item)
+                yield Part(name, content, media_type, headers=field.headers)
+
+    return make
+
+
+def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
+    """Files as they are, objects and lists in lists as JSON, all else as text."""
+    is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
+
+    def make(value: object) -> Iterator[Part]:
+        if is_list(value) and not is_whole and name is not None:
+            for member in value:
+                if member is not None:
+                    yield _part(name, field, member)
+        else:
+            yield _part(name, field, value)
+
+    return make
+
+
+def _part(name: str | None, field: FieldPlan, value: object) -> Part:
+    declared = field.media_type
+    may_be_file = field.is_file or declared is None or not is_json(declared)
+    if may_be_file and looks_like_file(value):
+        return _file_part(name, field, read_file(value))
+    is_written = field.is_verbatim and isinstance(value, str)
+    if is_object(value) or is_list(value) or (declared is not None and is_json(declared) and not is_written):
+        if declared is not None and not is_json(declared):
+            raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
+        return Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
+    media_type = _chosen(declared, None)
+    return Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
+
+
+def _file_part(name: str | None, field: FieldPlan, file: File) -> Part:
+    media_type = _chosen(field.media_type, file.media_type) or OCTETS
+    return Part(name, file.content, media_type, file.name or name or "file", field.headers)
+
+
+def _chosen(declared: str | None, own: str | None) -> str | None:
+    """The type of a part: its own where the declared ones allow it, else the first of those."""
+    types = [item.strip() for item in declared.split(",")] if declared else []
+    if own is not None and (not types or any(_covers(item, own) for item in types)):
+        return own
+    concrete = [item for item in types if "*" not in item]
+    return concrete[0] if concrete else own
+
+
+def _covers(declared: str, own: str) -> bool:
+    wanted, given = (text.partition(";")[0].strip().lower() for text in (declared, own))
+    if declared.strip().lower() == own.strip().lower() or wanted == "*/*":
+        return True
+    if wanted.endswith("/*"):
+        return given.startswith(wanted[:-1])
+    return wanted == given and ";" not in declared

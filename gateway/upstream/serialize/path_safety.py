@@ -1,0 +1,43 @@
+"""Which values may stand in a path: none that could make the request reach another path than the document's.
+
+A value is judged as sent and after one and two percent-decodings, because gateways and frameworks behind us decode
+more than once.
+"""
+
+import re
+from urllib.parse import unquote
+
+from gateway.upstream.serialize.percent_encoding import Unwritable
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
+_DOT_SEGMENT = re.compile(r"(?:^|/)\s*\.{1,2}\s*(?:$|[/;?#])")
+_DECODED_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|;|$)")
+
+
+def check_path_value(text: str) -> None:
+    """Refuse a value that is empty, climbs, or hides a separator.
+
+    Raises:
+        Unwritable: the value may not stand in a path.
+    """
+    if _HARMLESS.fullmatch(text):
+        return
+    if not text:
+        raise Unwritable("it is empty, which would name another path")
+    once = unquote(text)
+    twice = unquote(once)
+    for form in (text, once, twice):
+        if _FORBIDDEN.search(form):
+            raise Unwritable("it has a backslash or a control character, which may not stand in a path")
+        if _DOT_SEGMENT.search(form):
+            raise Unwritable("it has a '.' or '..' segment, which would name another path")
+    if text.startswith("/"):
+        raise Unwritable("it starts with '/', which would name another path")
+    if text.count("/") != once.count("/") or text.count("/") != twice.count("/"):
+        raise Unwritable("it has an encoded '/'; write the plain character, it is encoded for you")
+
+
+def has_dot_segment(path: str) -> bool:
+    """Whether an encoded path has a segment that a server could resolve away."""
+    return ("/." in path or "/%" in path) and _DECODED_SEGMENT.search(path) is not None

@@ -1,0 +1,314 @@
+"""How a tool's arguments become one request: everything about the plan is decided once, a call only fills slots.
+
+What a builder makes keeps the plan's origin and the fixed parts of its path, whatever the arguments are: values
+reach the URL only encoded, and those that could change which path is meant are refused.
+
+Headers that identify a caller, frame the message or belong to a connection (Host, Authorization, Cookie, Accept,
+Content-Type, Content-Length, Transfer-Encoding, Connection, TE, Upgrade, Proxy-*, X-Forwarded-* …) are not filled
+from arguments: a plan may name such a parameter, a call that gives a value for it is refused.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
+from gateway.domain.requests import UpstreamRequest
+from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
+from gateway.upstream.serialize.bodies import BodyWriter, body_writer
+from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url, is_token
+from gateway.upstream.serialize.media_choice import fit
+from gateway.upstream.serialize.media_types import is_form, is_json
+from gateway.upstream.serialize.path_safety import check_path_value, has_dot_segment
+from gateway.upstream.serialize.percent_encoding import (
+    Unwritable,
+    percent,
+    reserved_cookie,
+    reserved_path,
+    reserved_query,
+    to_json,
+    to_text,
+)
+from gateway.upstream.serialize.styles import (
+    Encode,
+    Writer,
+    cookie_writer,
+    header_writer,
+    list_divider,
+    path_writer,
+    query_writer,
+)
+from gateway.upstream.serialize.urlencoded import form_writer
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([0-9]+)\}")
+_ORIGIN = re.compile(r"https?://[^/?#]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One parameter, ready to be written."""
+
+    argument: str
+    name: str
+    required: bool
+    write: Writer
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    plan: BodyPlan
+    write: BodyWriter
+
+
+class RequestBuilder:
+    """One operation's plan, compiled; immutable and shared by all calls.
+
+    Raises:
+        NotYetSupported: the plan has something that this version cannot write.
+    """
+
+    def __init__(self, plan: RequestPlan) -> None:
+        self._method = plan.method.upper()
+        self._idempotent = plan.idempotent
+        self._prefix, self._path = _compile_path(plan)
+        self._base_query = plan.query
+        self._query = _compile(plan, Location.QUERY) + _compile(plan, Location.QUERYSTRING)
+        self._headers = _compile(plan, Location.HEADER)
+        self._cookies = _compile(plan, Location.COOKIE)
+        self.usual_headers: tuple[tuple[str, str], ...] = (("Accept", plan.accept),) if plan.accept else ()
+        """What every request has, and most have no others."""
+        self._bodies = {body.media_type: _Body(body, body_writer(body)) for body in (*_first(plan.body), *plan.bodies)}
+        self._body = next(iter(self._bodies.values()), None)
+        self._choice = plan.choice if plan.bodies else None
+        self._plans = [body.plan for body in self._bodies.values()]
+        self._check()
+
+    def build(self, arguments: Mapping[str, object]) -> UpstreamRequest:
+        """The request that these arguments stand for; credentials are applied later.
+
+        Raises:
+            ArgumentsInvalid: an argument is missing or has no form on the wire; the fault points at it.
+        """
+        url = self._prefix
+        if self._path:
+            url += "".join([text if slot is None else _fill(slot, arguments) for text, slot in self._path])
+            if has_dot_segment(url):  # the whole of it: a value may complete a dot of the fixed start
+                raise ArgumentsInvalid("These arguments would name another path than the operation's.")
+        query = self._write_query(arguments)
+        if query:
+            url = f"{url}?{query}"
+        headers = self.usual_headers
+        if self._headers or self._cookies:
+            headers += self._write_headers(arguments)
+        body = None
+        if self._body is not None:
+            body, media_type = self._write_body(arguments, self._body)
+            if body is not None:
+                headers += (("Content-Type", media_type),)
+        return UpstreamRequest(method=self._method, url=url, headers=headers, body=body, idempotent=self._idempotent)
+
+    def _write_query(self, arguments: Mapping[str, object]) -> str:
+        query = self._base_query
+        for slot in self._query:
+            text = _fill_optional(slot, arguments)
+            if text:
+                query = f"{query}&{text}" if query else text
+        return query
+
+    def _write_headers(self, arguments: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+        headers: list[tuple[str, str]] = []
+        for slot in self._headers:
+            text = _fill_optional(slot, arguments)
+            if text or (text is not None and isinstance(arguments[slot.argument], str)):  # an empty list is nothing
+                headers.append((slot.name, text))
+        cookies = [text for slot in self._cookies if (text := _fill_optional(slot, arguments))]
+        if cookies:
+            headers.append(("Cookie", "; ".join(cookies)))
+        return tuple(headers)
+
+    def _write_body(self, arguments: Mapping[str, object], body: _Body) -> tuple[bytes | None, str]:
+        if self._choice is not None:
+            body = self._choose(arguments, self._choice, body)
+        argument = body.plan.argument
+        value = arguments.get(argument)
+        is_null_body = argument in arguments and body.plan.kind is BodyKind.JSON
+        if value is None and not is_null_body:
+            if body.plan.required:
+                raise _invalid(argument, "the request body is required")
+            return None, ""
+        try:
+            return body.write(value)
+        except Unwritable as error:
+            raise _invalid(argument, str(error)) from None
+
+    def _choose(self, arguments: Mapping[str, object], choice: str, first: _Body) -> _Body:
+        """The type that the caller names, else one that fits what is given."""
+        chosen = arguments.get(choice)
+        if chosen is None:
+            value = arguments.get(first.plan.argument)
+            return first if value is None else self._bodies[fit(self._plans, value).media_type]
+        found = self._bodies.get(chosen) if isinstance(chosen, str) else None
+        if found is None:
+            raise _invalid(choice, f"it must be one of: {', '.join(self._bodies)}")
+        return found
+
+    def _check(self) -> None:
+        sample = self._prefix + "".join("x" if slot else text for text, slot in self._path)
+        if self._base_query:
+            sample = f"{sample}?{self._base_query}"
+        if not is_sendable_url(sample) or has_dot_segment(sample) or not is_token(self._method):
+            raise NotYetSupported("The method or URL of this operation is not one that can be sent.")
+        if not all(is_header_value(value) for _, value in self.usual_headers):
+            raise NotYetSupported("The media types of this operation's responses cannot be sent in a header.")
+
+
+def _fill(slot: _Slot, arguments: Mapping[str, object]) -> str:
+    value = arguments.get(slot.argument)
+    if value is None:
+        raise _invalid(slot.argument, "it is required")
+    try:
+        return slot.write(value)
+    except Unwritable as error:
+        raise _invalid(slot.argument, str(error)) from None
+
+
+def _fill_optional(slot: _Slot, arguments: Mapping[str, object]) -> str | None:
+    if arguments.get(slot.argument) is None and not slot.required:
+        return None
+    return _fill(slot, arguments)
+
+
+def _invalid(argument: str, reason: str) -> ArgumentsInvalid:
+    pointer = "/" + argument.replace("~", "~0").replace("/", "~1")
+    return ArgumentsInvalid(
+        f"The argument {pointer} cannot be sent: {reason}.", faults=[Fault(pointer=pointer, reason=reason)]
+    )
+
+
+def _first(body: BodyPlan | None) -> tuple[BodyPlan, ...]:
+    return () if body is None else (body,)
+
+
+def _compile_path(plan: RequestPlan) -> tuple[str, tuple[tuple[str, _Slot | None], ...]]:
+    """The origin with the fixed start of the path, and what follows: texts and slots in turn."""
+    if not _ORIGIN.fullmatch(plan.origin):
+        raise NotYetSupported("The server of this operation is not an http or https origin.")
+    pieces: list[tuple[str, _Slot | None]] = []
+    text, position = "", 0
+    for found in _PLACEHOLDER.finditer(plan.path):
+        text += plan.path[position : found.start()]
+        position = found.end()
+        if found[1] is None:
+            text += "%7B" if found[0] == "{{" else "%7D"
+            continue
+        pieces += [(text, None), ("", _path_slot(plan, int(found[1])))]
+        text = ""
+    pieces.append((text + plan.path[position:], None))
+    fixed = pieces[0][0] or "/"
+    if not fixed.startswith("/"):
+        raise NotYetSupported("The path of this operation does not start with '/'.")
+    return plan.origin + fixed, tuple(piece for piece in pieces[1:] if piece[0] or piece[1])
+
+
+def _path_slot(plan: RequestPlan, index: int) -> _Slot:
+    if index >= len(plan.parameters) or plan.parameters[index].location is not Location.PATH:
+        raise NotYetSupported("The path of this operation names a parameter that it does not have.")
+    return _slot(plan.parameters[index], _write_path(plan.parameters[index]))
+
+
+def _compile(plan: RequestPlan, location: Location) -> tuple[_Slot, ...]:
+    make = {
+        Location.QUERY: _write_query_value,
+        Location.QUERYSTRING: _write_whole_query,
+        Location.HEADER: _write_header,
+        Location.COOKIE: _write_cookie,
+    }[location]
+    return tuple(_slot(parameter, make(parameter)) for parameter in plan.parameters if parameter.location is location)
+
+
+def _slot(parameter: ParameterPlan, write: Writer) -> _Slot:
+    return _Slot(parameter.argument, parameter.name, parameter.required, write)
+
+
+def _content(parameter: ParameterPlan) -> Writer:
+    """A `content` parameter's value in its media type, not yet encoded for its place."""
+    media_type = parameter.media_type or ""
+    if is_json(media_type):
+        return lambda value: to_json(value, ascii_only=parameter.location is Location.HEADER)
+    if is_form(media_type):
+        return form_writer(parameter.fields)
+    return to_text
+
+
+def _divided(parameter: ParameterPlan, write: Writer) -> Writer:
+    """The writer, for values whose lists hold lists: of a parameter without a media type, fields describe these."""
+    if not parameter.fields:
+        return write
+    divide = list_divider([field.style for field in parameter.fields])
+    return lambda value: write(divide(value))
+
+
+def _write_path(parameter: ParameterPlan) -> Writer:
+    encode: Encode = reserved_path if parameter.allow_reserved else percent
+    if parameter.media_type is None:
+        return _divided(
+            parameter, path_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        )
+    serialise = _content(parameter)
+
+    def write(value: object) -> str:
+        text = serialise(value)
+        check_path_value(text)
+        return percent(text)
+
+    return write
+
+
+def _write_query_value(parameter: ParameterPlan) -> Writer:
+    encode: Encode = reserved_query if parameter.allow_reserved else percent
+    if parameter.media_type is None:
+        return _divided(
+            parameter, query_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+        )
+    key, serialise = percent(parameter.name), _content(parameter)
+    return lambda value: f"{key}={encode(serialise(value))}"
+
+
+def _write_whole_query(parameter: ParameterPlan) -> Writer:
+    serialise = _content(parameter)
+    if is_form(parameter.media_type or ""):
+        return serialise
+    return lambda value: percent(serialise(value))
+
+
+def _write_header(parameter: ParameterPlan) -> Writer:
+    if not is_token(parameter.name):
+        raise NotYetSupported("A header parameter of this operation has a name that no header can have.")
+    if not is_argument_header(parameter.name):
+        return _refuse_header
+    if parameter.media_type is None:
+        write = _divided(parameter, header_writer(parameter.style, explode=parameter.explode))
+    else:
+        write = _content(parameter)
+
+    def checked(value: object) -> str:
+        text = write(value)
+        if not is_header_value(text):
+            raise Unwritable("a header holds visible ASCII characters only, with no blanks at its ends")
+        return text
+
+    return checked
+
+
+def _refuse_header(_: object) -> str:
+    raise Unwritable("this header is set by the gateway only")
+
+
+def _write_cookie(parameter: ParameterPlan) -> Writer:
+    if not is_token(parameter.name):
+        raise NotYetSupported("A cookie parameter of this operation has a name that no cookie can have.")
+    if parameter.media_type is None:
+        encode: Encode = reserved_cookie if parameter.allow_reserved else percent
+        return cookie_writer(parameter.name, parameter.style, explode=parameter.explode, encode=encode)
+    serialise = _content(parameter)
+    return lambda value: f"{parameter.name}={percent(serialise(value))}"

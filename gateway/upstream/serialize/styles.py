@@ -1,0 +1,229 @@
+"""How values are written for their place: OpenAPI's style table, one function per place.
+
+Each function here takes what a parameter plan says and returns a writer, which turns a value into its encoded text.
+An empty text means that there is nothing to send. null members of lists and objects count as undefined (RFC 6570
+section 2.3) and are left out; a list or object inside a list or object, which OpenAPI leaves undefined, is written
+as compact JSON.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from gateway.domain.plans import Style
+from gateway.upstream.serialize.header_checks import is_token
+from gateway.upstream.serialize.path_safety import check_path_value
+from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, percent, to_text
+
+Encode: TypeAlias = Callable[[str], str]
+Writer: TypeAlias = Callable[[object], str]
+
+_DELIMITERS = {Style.SPACE: (" ", "%20"), Style.PIPE: ("|", "%7C"), Style.TAB: ("\t", "%09")}
+_COOKIE_TEXT = re.compile(r"[!#-:<-\[\]-~]*|\"[!#-:<-\[\]-~]*\"")
+"""Cookie octets of RFC 6265, also in quotes as a whole, and commas, which this style puts between members."""
+_NO_PATH = frozenset({"", ".", ".."})
+
+
+def path_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Simple, label, matrix and Swagger's delimited lists; refuses values that could change which path is meant."""
+    key = percent(name)
+    plain, encoded = _DELIMITERS.get(style, (None, ","))
+
+    def item(value: object) -> str:
+        if type(value) is int:
+            return str(value)
+        text = to_text(value)
+        if text:
+            check_path_value(text)
+        if plain is not None:
+            _check_member(text, plain)
+        return encode(text)
+
+    def write(value: object) -> str:
+        if style is Style.MATRIX:
+            parts = _matrix(key, value, item, explode=explode)
+        elif style is Style.LABEL:
+            parts = "." + _joined(value, item, "." if explode else ",", explode=explode)
+        else:
+            parts = _joined(value, item, encoded, explode=explode)
+        if parts in _NO_PATH:
+            raise Unwritable("it is empty, which would name another path")
+        return parts
+
+    return write
+
+
+def query_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Form, the delimited styles and deepObject, as `name=value` pairs joined by `&`; also for form bodies."""
+    key = percent(name)
+    if style is Style.DEEP_OBJECT:
+        return lambda value: "&".join(_deep(key, value, encode))
+    if explode:
+        return lambda value: "&".join(_pairs(key, value, encode))
+    plain, encoded = _DELIMITERS.get(style, (None, ","))
+
+    def item(value: object) -> str:
+        text = to_text(value)
+        if plain is None:
+            return encode(text).replace(",", "%2C")
+        _check_member(text, plain)
+        return encode(text)
+
+    def write(value: object) -> str:
+        if _is_scalar(value):
+            return f"{key}={encode(to_text(value))}"
+        return f"{key}={_joined(value, item, encoded, explode=False)}" if _has_members(value) else ""
+
+    return write
+
+
+def header_writer(style: Style, *, explode: bool) -> Writer:
+    """Simple and Swagger's delimited lists, not percent-encoded; refuses members that would read as two."""
+    delimiter = _DELIMITERS.get(style, (",", ","))[0]
+
+    def item(value: object) -> str:
+        text = to_text(value)
+        _check_member(text, delimiter)
+        return text
+
+    def write(value: object) -> str:
+        return to_text(value) if _is_scalar(value) else _joined(value, item, delimiter, explode=explode)
+
+    return write
+
+
+def cookie_writer(name: str, style: Style, *, explode: bool, encode: Encode) -> Writer:
+    """Form and cookie, exploded members as cookies of their own; only form is percent-encoded.
+
+    Names stay as they are wherever a cookie can be called so: servers do not decode them.
+    """
+    if style is Style.COOKIE:
+        return lambda value: "; ".join(
+            f"{_cookie_part(key)}={_cookie_part(text)}" for key, text in text_pairs(name, value, style, explode=explode)
+        )
+    if explode:
+        return lambda value: "; ".join(
+            f"{key if is_token(key) else percent(key)}={encode(text)}"
+            for key, text in text_pairs(name, value, style, explode=True)
+        )
+    write = query_writer("", style, explode=False, encode=encode)
+    return lambda value: f"{name}{text}" if (text := write(value)) else ""
+
+
+def list_divider(styles: Sequence[Style]) -> Callable[[object], object]:
+    """Writes each list inside a list as one text, for each level divided as Swagger 2.0 says; outer levels first."""
+    delimiters = [_DELIMITERS.get(style, (",", ","))[0] for style in styles]
+    if not delimiters:
+        return lambda value: value
+    return lambda value: [_divided(member, delimiters) for member in value] if is_list(value) else value
+
+
+def _divided(value: object, delimiters: Sequence[str]) -> object:
+    if not delimiters or not is_list(value):
+        return value
+    texts = [to_text(_divided(member, delimiters[1:])) for member in value if member is not None]
+    for text in texts:
+        _check_member(text, delimiters[0])
+    return delimiters[0].join(texts)
+
+
+def text_pairs(name: str, value: object, style: Style, *, explode: bool) -> Iterator[tuple[str, str]]:
+    """The names and texts that a style makes of a value, before anything is encoded."""
+    if style is Style.DEEP_OBJECT:
+        yield from _deep_texts(name, value)
+    elif _is_scalar(value):
+        yield name, to_text(value)
+    elif explode and is_object(value):
+        yield from ((key, to_text(member)) for key, member in _members(value))
+    elif explode and is_list(value):
+        yield from ((name, to_text(member)) for member in value if member is not None)
+    elif _has_members(value):
+        delimiter = _DELIMITERS.get(style, (",", ","))[0]
+
+        def item(member: object) -> str:
+            text = to_text(member)
+            _check_member(text, delimiter)
+            return text
+
+        yield name, _joined(value, item, delimiter, explode=False)
+
+
+def _deep_texts(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if is_object(value):
+        for key, member in _members(value):
+            yield from _deep_texts(f"{name}[{key}]", member)
+    elif is_list(value):
+        for index, member in enumerate(value):
+            if member is not None:
+                yield from _deep_texts(f"{name}[{index}]", member)
+    else:
+        yield name, to_text(value)
+
+
+def _check_member(text: str, delimiter: str) -> None:
+    if delimiter in text:
+        raise Unwritable(f"a member cannot contain {delimiter!r}, which separates members here")
+
+
+def _cookie_part(text: str) -> str:
+    if not _COOKIE_TEXT.fullmatch(text):
+        raise Unwritable("a cookie of this style holds ASCII only, no blanks, quotes inside, semicolons or backslashes")
+    return text
+
+
+def _joined(value: object, item: Writer, separator: str, *, explode: bool) -> str:
+    """The members of a value between separators; a scalar is its own only member."""
+    if is_list(value):
+        return separator.join([item(member) for member in value if member is not None])
+    if is_object(value):
+        equals = "=" if explode else separator
+        return separator.join([f"{item(name)}{equals}{item(member)}" for name, member in _members(value)])
+    return item(value)
+
+
+def _matrix(key: str, value: object, item: Writer, *, explode: bool) -> str:
+    """What has no text goes without its equals sign (RFC 6570 section 3.2.7)."""
+    if explode and is_list(value):
+        named = [(key, item(member)) for member in value if member is not None]
+    elif explode and is_object(value):
+        named = [(item(name), item(member)) for name, member in _members(value)]
+    elif _is_scalar(value) or _has_members(value):
+        named = [(key, _joined(value, item, ",", explode=False))]
+    else:
+        named = []
+    return "".join([f";{name}={text}" if text else f";{name}" for name, text in named])
+
+
+def _pairs(key: str, value: object, encode: Encode) -> list[str]:
+    if is_list(value):
+        return [f"{key}={encode(to_text(member))}" for member in value if member is not None]
+    if is_object(value):
+        return [f"{percent(name)}={encode(to_text(member))}" for name, member in _members(value)]
+    return [f"{key}={encode(to_text(value))}"]
+
+
+def _deep(key: str, value: object, encode: Encode) -> Iterator[str]:
+    """`name[a][b]=…`; lists by index, as the libraries do that gave this style its meaning."""
+    if is_object(value):
+        for name, member in _members(value):
+            yield from _deep(f"{key}%5B{percent(name)}%5D", member, encode)
+    elif is_list(value):
+        for index, member in enumerate(value):
+            if member is not None:
+                yield from _deep(f"{key}%5B{index}%5D", member, encode)
+    else:
+        yield f"{key}={encode(to_text(value))}"
+
+
+def _members(value: dict[str, object]) -> Iterator[tuple[str, object]]:
+    return ((name, member) for name, member in value.items() if member is not None)
+
+
+def _is_scalar(value: object) -> bool:
+    return not isinstance(value, (list, dict))
+
+
+def _has_members(value: object) -> bool:
+    if is_list(value):
+        return any(member is not None for member in value)
+    return is_object(value) and any(member is not None for member in value.values())

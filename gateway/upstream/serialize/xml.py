@@ -1,0 +1,174 @@
+"""How a value becomes an XML document: element names, attributes, wrappers and namespaces as the nodes say."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from gateway.domain.plans import XmlKind, XmlNode
+from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_text
+
+_NAME_START = r"A-Za-z_À-ÖØ-öø-˿Ͱ-ͽͿ-\u1fff\u200c\u200d⁰-\u218fⰀ-\u2fef、-\ud7ff豈-\ufdcfﷰ-\ufffd\U00010000-\U000effff"
+_NAME = re.compile(f"[{_NAME_START}][{_NAME_START}0-9.·̀-ͯ‿⁀-]*")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_VALUE = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
+)
+_NIL = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
+_PLAIN = XmlNode()
+_DEEPEST = 64
+
+
+@dataclass(slots=True)
+class _Element:
+    """What an element holds so far: the text of its start tag after the name, and its content."""
+
+    attributes: list[str] = field(default_factory=list[str])
+    content: list[str] = field(default_factory=list[str])
+    declared: set[str] = field(default_factory=set[str])
+
+
+def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[object], str]:
+    """The writer of one document; `name` is that of its outermost element where its node has none."""
+    walk = _Walk(nodes)
+    node = nodes[root] if root < len(nodes) else _PLAIN
+    outer = node.name or name or "root"
+
+    def write(value: object) -> str:
+        element = _Element()
+        walk.root(element, node, outer, value)
+        return "".join(element.content)
+
+    return write
+
+
+class _Walk:
+    """Writes values by their nodes; keeps nothing of a value."""
+
+    def __init__(self, nodes: Sequence[XmlNode]) -> None:
+        self._nodes = nodes
+        self._members = [dict(node.members) for node in nodes]
+        self._places = {id(node): place for place, node in enumerate(nodes)}
+
+    def root(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
+        """The outermost element, of which there is exactly one."""
+        if is_list(value):
+            self._open(parent, node, name, lambda inner: self._each(inner, node, name, value, 0))
+        else:
+            self._element(parent, node, name, value, 0)
+
+    def _member(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
+        """One property of an element: an attribute, text, or elements inside it."""
+        _check_depth(depth)
+        called = node.name or name
+        if node.kind is XmlKind.ATTRIBUTE:
+            self._attribute(parent, node, called, value)
+        elif node.kind in {XmlKind.TEXT, XmlKind.CDATA}:
+            parent.content.append(_cdata(value) if node.kind is XmlKind.CDATA else _escaped(value))
+        elif is_list(value):
+            self._list(parent, node, name, value, depth)
+        elif node.kind is XmlKind.NONE:
+            self._fill(parent, node, value, depth)
+        else:
+            self._element(parent, node, called, value, depth)
+
+    def _list(self, parent: _Element, node: XmlNode, name: str, value: list[object], depth: int) -> None:
+        if node.is_wrapped:
+            called = node.name or name
+            self._open(parent, node, called, lambda inner: self._each(inner, node, called, value, depth))
+        else:
+            self._each(parent, node, name, value, depth)
+
+    def _each(self, parent: _Element, node: XmlNode, name: str, value: list[object], depth: int) -> None:
+        item = _PLAIN if node.items is None else self._nodes[node.items]
+        _check_depth(depth)
+        for member in value:
+            if is_list(member):
+                self._open(parent, item, item.name or name, partial(self._each_of, item, name, member, depth))
+            else:
+                self._member(parent, item, name, member, depth + 1)
+
+    def _each_of(self, node: XmlNode, name: str, value: list[object], depth: int, parent: _Element) -> None:
+        self._each(parent, node, node.name or name, value, depth + 1)
+
+    def _element(self, parent: _Element, node: XmlNode, name: str, value: object, depth: int) -> None:
+        self._open(parent, node, name, lambda inner: self._fill(inner, node, value, depth))
+
+    def _fill(self, element: _Element, node: XmlNode, value: object, depth: int) -> None:
+        if value is None:
+            element.attributes.append(_NIL)
+        elif is_object(value):
+            place = self._places.get(id(node))
+            members = self._members[place] if place is not None else {}
+            for name, item in value.items():
+                index = members.get(name, node.others)
+                self._member(element, _PLAIN if index is None else self._nodes[index], name, item, depth + 1)
+        else:
+            element.content.append(_escaped(value))
+
+    def _open(self, parent: _Element, node: XmlNode, name: str, fill: Callable[[_Element], None]) -> None:
+        tag = _qualified(node.prefix, name)
+        element = _Element()
+        _declare(element, node)
+        fill(element)
+        start = f"<{tag}{''.join(element.attributes)}"
+        parent.content += [start, ">", *element.content, f"</{tag}>"] if element.content else [start, "/>"]
+
+    def _attribute(self, parent: _Element, node: XmlNode, name: str, value: object) -> None:
+        if value is None:
+            return
+        if is_list(value):
+            text = " ".join(_text(member) for member in value if member is not None)
+        elif is_object(value):
+            raise Unwritable(f"{name!r} is an attribute here, which cannot be an object")
+        else:
+            text = _text(value)
+        if node.prefix is not None:
+            _declare(parent, node)
+        parent.attributes.append(f' {_qualified(node.prefix, name)}="{text.translate(_VALUE)}"')
+
+
+def _check_depth(depth: int) -> None:
+    if depth > _DEEPEST:
+        raise Unwritable(f"it is nested more than {_DEEPEST} levels deep")
+
+
+def _declare(element: _Element, node: XmlNode) -> None:
+    """The namespace of a node, declared where it is used."""
+    if node.namespace is None:
+        return
+    named = f"xmlns:{_checked(node.prefix)}" if node.prefix else "xmlns"
+    if named not in element.declared:
+        element.declared.add(named)
+        element.attributes.insert(0, f' {named}="{_legal(node.namespace).translate(_VALUE)}"')
+
+
+def _qualified(prefix: str | None, name: str) -> str:
+    if ":" in name and not prefix:  # some documents write the prefix into the name
+        prefix, _, name = name.partition(":")
+    return f"{_checked(prefix)}:{_checked(name)}" if prefix else _checked(name)
+
+
+def _checked(name: str | None) -> str:
+    if name is None or not _NAME.fullmatch(name):
+        raise Unwritable("it has a name that no XML element or attribute can have")
+    return name
+
+
+def _text(value: object) -> str:
+    return _legal(to_text(value))
+
+
+def _legal(text: str) -> str:
+    if _ILLEGAL.search(text):
+        raise Unwritable("it has a character that cannot stand in XML")
+    return text
+
+
+def _escaped(value: object) -> str:
+    return "" if value is None else _text(value).translate(_TEXT)
+
+
+def _cdata(value: object) -> str:
+    return "" if value is None else f"<![CDATA[{_text(value).replace(']]>', ']]]]><![CDATA[>')}]]>"

@@ -1,0 +1,160 @@
+"""Dear validations in real child processes: they end, they explain, and tenants share them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import gateway
+from gateway.calls.costly_validation import CheckLimits, Checks
+from gateway.calls.output_checks import ResultChecks
+from gateway.definitions.json_schema.validator import (
+    IN_CHILD,
+    IN_LOOP,
+    Costly,
+    Validator,
+    compile_input,
+    compile_output,
+)
+from gateway.domain.fair_share import FairShare
+from gateway.domain.identifiers import TenantId
+from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
+
+pytestmark = pytest.mark.usefixtures("real_workers")
+ACME, GLOBEX, INITECH = TenantId("ten_acme"), TenantId("ten_globex"), TenantId("ten_initech")
+DEAR: dict[str, Any] = {
+    "type": "object",
+    "properties": {"x": {"items": {"anyOf": [*({"type": "string"} for _ in range(99)), {"type": "integer"}]}}},
+    "required": ["x"],
+}
+SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
+SPINNER = (sys.executable, "-c", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile 1: pass")
+EATER = (sys.executable, "-c", "import os; os.abort()")
+_START = f"import sys; sys.path.insert(0, {str(Path(gateway.__file__).parents[1])!r});"
+WORKER = (sys.executable, "-I", "-c", f"{_START} from gateway.definitions.json_schema.check_worker import main; main()")
+"""The child process of this very tree, wherever the package is installed from."""
+MISSING = (sys.executable, "-m", "gateway.no_such_module")
+
+
+def _validator(schema: dict[str, Any]) -> Validator:
+    return compile_input(json.dumps({"name": "t", "inputSchema": schema}).encode())
+
+
+def _costly(units: int = IN_LOOP + 1) -> Costly:
+    definition = json.dumps({"name": "t", "inputSchema": {"type": "object"}}).encode()
+    return Costly(definition=definition, member="inputSchema", instance=b"{}", units=units)
+
+
+async def test_a_dear_value_that_conforms_is_taken() -> None:
+    """Ours: a large value is checked, if not on the event loop (ISO-2)."""
+    validator, value = _validator(DEAR), {"x": [10**30, *range(20_000)]}
+
+    assert isinstance(validator.check(value), Costly)
+    assert await Checks().check(ACME, validator, value) == ()
+
+
+async def test_a_dear_value_that_does_not_conform_says_where() -> None:
+    """Ours: the reason comes back from the child process with its place (CAL-2)."""
+    faults = await Checks().check(ACME, _validator(DEAR), {"x": [*range(20_000), 1.5]})
+
+    assert [fault.pointer for fault in faults] == ["/x"]
+    assert "does not match its schema" in faults[0].reason
+
+
+async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
+    """Ours: a check that could only be broken off is not begun; the refusal says what to do (ISO-2)."""
+    faults = await Checks(command=MISSING).finish(ACME, _costly(IN_CHILD + 1))
+
+    assert "send less in one call" in faults[0].reason
+
+
+@pytest.mark.parametrize(
+    ("command", "limits"),
+    [
+        (SLEEPER, CheckLimits(wall_s=0.2)),
+        (
+            (sys.executable, "-c", "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile 1: pass"),
+            None,
+        ),
+        (EATER, None),
+    ],
+    ids=["time", "cpu", "memory"],
+)
+async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
+    command: tuple[str, ...], limits: CheckLimits | None
+) -> None:
+    """Ours: a child process ends at its limits, and the error names them (ISO-2)."""
+    with anyio.fail_after(60):
+        faults = await Checks(command=command, limits=limits).finish(ACME, _costly())
+
+    assert "more than the 2 seconds or the 128 MiB" in faults[0].reason
+
+
+async def test_a_child_has_no_more_memory_than_it_may() -> None:
+    """Ours: the limit holds in the real child process (ISO-2)."""
+    value: dict[str, object] = {"x": [{} for _ in range(250_000)]}
+    checks = Checks(command=WORKER, limits=CheckLimits(memory_bytes=40 * 2**20))
+    faults = await checks.check(ACME, _validator(DEAR), value)
+
+    assert "or the 40 MiB that one check may take" in faults[0].reason
+
+
+async def test_a_child_has_no_more_time_than_it_may() -> None:
+    """Ours: the limit of CPU time holds in the real child process (ISO-2)."""
+    constants = [{"const": number + 0.5} for number in range(1_000)]
+    schema = {"type": "object", "properties": {"x": {"items": {"oneOf": constants}}}}
+    with anyio.fail_after(60):
+        faults = await Checks(command=WORKER, limits=CheckLimits(cpu_s=1)).check(
+            ACME, _validator(schema), {"x": [999.5] * 900}
+        )
+
+    assert "more than the 1 seconds" in faults[0].reason
+
+
+async def test_a_check_that_does_not_start_is_no_verdict() -> None:
+    """Ours: a fault of ours is not put down to the arguments."""
+    with pytest.raises(Unavailable):
+        await Checks(command=MISSING).finish(ACME, _costly())
+
+
+async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
+    """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
+    checks = Checks(command=SLEEPER, places=FairShare("checks", places=4, queue=8, patience_s=60))
+    usual = Checks().places
+    assert (usual.share, usual.places, usual.queue) == (1, 4, 16)
+    async with anyio.create_task_group() as group:
+        for tenant in (ACME, ACME, ACME, GLOBEX):
+            group.start_soon(checks.finish, tenant, _costly())
+            await anyio.wait_all_tasks_blocked()
+        with pytest.raises(LimitExceeded, match="share of the checks of this replica") as caught:
+            await checks.finish(ACME, _costly())
+        assert caught.value.retry_after_s is not None
+        group.start_soon(checks.finish, INITECH, _costly())  # there is a place, and no line before it
+        await anyio.wait_all_tasks_blocked()
+        assert checks.places.busy == 3
+        group.cancel_scope.cancel()
+    assert checks.places.busy == 0
+
+
+async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
+    """Ours: an answer of ten megabytes does not hold up the event loop (ISO-2)."""
+    definition = json.dumps({"outputSchema": {"type": "object", "properties": {"x": {"items": {"type": "object"}}}}})
+    output, results = compile_output(definition.encode()), ResultChecks(Checks())
+    raw = b'{"x":[' + b"{}," * 300_000 + b"{}]}"
+
+    assert isinstance(output.check_text(raw), Costly)
+    await results.hold(ACME, output, raw)
+    with pytest.raises(OutputInvalid, match="does not match") as caught:
+        await results.hold(ACME, output, raw[:-2] + b",1]}")
+    assert caught.value.faults[0].pointer == "/x"
+
+
+async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
+    """Ours: a busy check after the call is no refusal of the call."""
+    definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
+    results = ResultChecks(Checks(places=FairShare("checks", places=0, queue=0)))
+    with pytest.raises(OutputInvalid, match="the tool has run"):
+        await results.hold(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")

@@ -1,0 +1,652 @@
+"""Who a credential stands for, and that nobody learns why it stands for no one."""
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
+from gateway.domain.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.principals import Operator, Principal
+from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
+from gateway.identity.authenticator import REFUSED, Credentials, digest_key
+
+OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
+PEPPERS = (b"new pepper", b"old pepper")
+
+Found = Mapping[KeyId, tuple[Key, str]]
+
+
+class Keys:
+    """A finder over a dictionary that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.stored: dict[KeyId, tuple[Key, str]] = {}
+        self.asked = 0
+        self.last: frozenset[KeyId] = frozenset()
+        self.is_away = False
+
+    async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+        self.asked += 1
+        self.last = frozenset(wanted)
+        if self.is_away:
+            raise DatabaseUnavailable("PostgreSQL does not answer")
+        return {key: self.stored[key] for key in wanted if key in self.stored}
+
+    def add(
+        self,
+        minted: MintedKey,
+        *,
+        tenant: TenantId | None = None,
+        pepper: bytes = PEPPERS[0],
+        expires_at: datetime | None = None,
+        revoked_at: datetime | None = None,
+    ) -> Key:
+        key = Key(
+            tenant=tenant or new_tenant_id(),
+            id=minted.id,
+            name="a key",
+            scopes=frozenset({Scope.MCP}),
+            subject="somebody",
+            profile=None,
+            digest=digest_key(minted.text, pepper),
+            created_at=datetime.now(UTC),
+            expires_at=expires_at,
+            revoked_at=revoked_at,
+            version=1,
+        )
+        self.stored[minted.id] = (key, "acme")
+        return key
+
+
+@pytest.fixture
+def keys() -> Keys:
+    return Keys()
+
+
+@pytest.fixture
+def credentials(keys: Keys) -> Credentials:
+    return Credentials(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY)
+
+
+async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Credentials) -> None:
+    """Ours: a good key gives tenant, slug, key, subject and scopes."""
+    minted = mint_key()
+    key = keys.add(minted)
+
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+
+    assert caller == Principal(
+        tenant=key.tenant, slug="acme", key=key.id, subject="somebody", scopes=key.scopes, version=key.version
+    )
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+async def test_the_scheme_has_no_case(keys: Keys, credentials: Credentials, scheme: str) -> None:
+    """RFC 9110 §11.1: the name of an authentication scheme is case-insensitive."""
+    minted = mint_key()
+    keys.add(minted)
+
+    assert isinstance(await credentials.authenticate(f"{scheme} {minted.text}"), Principal)
+
+
+async def test_spellings_of_one_header_are_remembered_once(keys: Keys, credentials: Credentials) -> None:
+    """ISO-3: one key does not fill what is remembered of all tenants' keys with cases and spaces."""
+    minted = mint_key()
+    keys.add(minted)
+    for spaces in range(1, 200):
+        for scheme in ("Bearer", "bearer", "bEARER"):
+            await credentials.authenticate(f"{scheme}{' ' * spaces}{minted.text}{' ' * (spaces % 7)}")
+
+    assert (keys.asked, credentials.remembered) == (1, 1)
+
+
+async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Credentials) -> None:
+    """Ours: any string of 32 characters may be the operator key; no database is asked for it."""
+    assert isinstance(await credentials.authenticate(f"Bearer {OPERATOR_KEY}"), Operator)
+    assert keys.asked == 0
+
+
+async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
+    """Ours: servers hand headers on as latin-1; the key is compared as the bytes that were sent."""
+    secret = "ключ оператора, достаточно длинный для нас"
+    credentials = Credentials(keys, peppers=PEPPERS, operator_key=secret)
+
+    assert isinstance(await credentials.authenticate(f"Bearer {secret}".encode().decode("latin-1")), Operator)
+
+
+@pytest.mark.parametrize("operator_key", ["", "x" * 31])
+def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: str) -> None:
+    """Ours: the gateway does not start with an operator key that can be guessed, least of all an empty one."""
+    with pytest.raises(BrokenSetting):
+        Credentials(keys, peppers=PEPPERS, operator_key=operator_key)
+
+
+@pytest.mark.parametrize("peppers", [(), (b"",), (b"good", b"")])
+def test_keys_are_never_checked_without_a_pepper(keys: Keys, peppers: tuple[bytes, ...]) -> None:
+    """Ours: a digest without a pepper could be computed by whoever reads the database."""
+    with pytest.raises(BrokenSetting):
+        Credentials(keys, peppers=peppers, operator_key=OPERATOR_KEY)
+
+
+def _bad_headers() -> list[str | None]:
+    good = mint_key().text
+    return [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        good,
+        f"Basic {good}",
+        f"Bearer {good}",
+        f"Bearer {good} {good}",
+        f"Bearer {good}, Bearer {good}",
+        f"Bearer\t{good}",
+        f"Bearer {OPERATOR_KEY[:-1]}",
+        f"Bearer {OPERATOR_KEY}x",
+        "Bearer " + "x" * 100_000,
+        "Bearer \u20ac",
+        "Bearer \x00",
+    ]
+
+
+@pytest.mark.parametrize("header", _bad_headers())
+async def test_every_refusal_reads_the_same(credentials: Credentials, header: str | None) -> None:
+    """Ours: no, malformed, unknown: one code and one message (TEN-2)."""
+    with pytest.raises(Unauthenticated) as refused:
+        await credentials.authenticate(header)
+
+    assert refused.value.message == REFUSED
+
+
+async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, credentials: Credentials) -> None:
+    """Ours: expired, revoked and wrong keys are told nothing of what they are (TEN-2)."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    expired, revoked, other = mint_key(), mint_key(), mint_key()
+    keys.add(expired, expires_at=past)
+    keys.add(revoked, revoked_at=past)
+    keys.add(other, pepper=b"a pepper we do not have")
+
+    for minted in (expired, revoked, other, mint_key()):
+        with pytest.raises(Unauthenticated) as refused:
+            await credentials.authenticate(f"Bearer {minted.text}")
+        assert refused.value.message == REFUSED
+
+
+async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, credentials: Credentials) -> None:
+    """Ours: secret keys are rotated without breaking the API keys made before."""
+    minted = mint_key()
+    keys.add(minted, pepper=PEPPERS[1])
+
+    assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
+
+
+async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Credentials) -> None:
+    """Ours: whatever the finder hands out, it must be the key that was shown."""
+    shown, stored = mint_key(), mint_key()
+    keys.add(stored)
+    row, slug = keys.stored[stored.id]
+    keys.stored[shown.id] = (replace(row, digest=digest_key(shown.text, PEPPERS[0])), slug)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {shown.text}")
+
+
+async def test_a_good_answer_is_remembered(keys: Keys, credentials: Credentials) -> None:
+    """Ours: the database is not asked for every request."""
+    minted = mint_key()
+    keys.add(minted)
+
+    first = await credentials.authenticate(f"Bearer {minted.text}")
+
+    assert await credentials.authenticate(f"Bearer {minted.text}") is first
+    assert keys.asked == 1
+
+
+async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Credentials) -> None:
+    """Ours: a key works as soon as it exists."""
+    minted = mint_key()
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    keys.add(minted)
+
+    assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
+
+
+async def test_a_remembered_answer_ends(keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a revoked key is refused within five seconds, even when the event that says so is lost (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+    await credentials.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+    await credentials.authenticate(f"Bearer {minted.text}")
+
+    _pass_time(monkeypatch, 3.1)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what a slow database says of a key may be out of date when it is heard (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            _pass_time(monkeypatch, 3.1)
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    await slow.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+
+    with pytest.raises(Unauthenticated):
+        await slow.authenticate(f"Bearer {minted.text}")
+
+
+async def test_an_answer_is_not_remembered_beyond_the_keys_end(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a key that expires in two seconds is not good for three."""
+    minted = mint_key()
+    keys.add(minted, expires_at=datetime.now(UTC) + timedelta(seconds=2))
+    await credentials.authenticate(f"Bearer {minted.text}")
+    keys.stored.clear()
+
+    _pass_time(monkeypatch, 2.1)
+
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_a_forgotten_key_is_looked_up_again(keys: Keys, credentials: Credentials) -> None:
+    """Ours: the event of a change makes it count at once."""
+    first, second = mint_key(), mint_key()
+    tenant = new_tenant_id()
+    keys.add(first, tenant=tenant)
+    keys.add(second)
+    forgets: list[Callable[[], None]] = [
+        lambda: credentials.forget(first.id),
+        lambda: credentials.forget_tenant(tenant),
+    ]
+    for forget in forgets:
+        await credentials.authenticate(f"Bearer {first.text}")
+        await credentials.authenticate(f"Bearer {second.text}")
+        asked = keys.asked
+        forget()
+        await credentials.authenticate(f"Bearer {first.text}")
+        await credentials.authenticate(f"Bearer {second.text}")
+        assert keys.asked == asked + 1
+
+    credentials.forget_all()
+    await credentials.authenticate(f"Bearer {second.text}")
+    assert keys.asked == 5
+
+
+async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) -> None:
+    """Ours: a revocation that overtakes the reading of its key is not undone by it."""
+    minted = mint_key()
+    keys.add(minted)
+
+    class Overtaken:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            overtaken.forget(minted.id)
+            return found
+
+    overtaken = Credentials(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    await overtaken.authenticate(f"Bearer {minted.text}")
+    await overtaken.authenticate(f"Bearer {minted.text}")
+
+    assert keys.asked == 2
+
+
+async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: Keys) -> None:
+    """Ours: a revoked key is refused, also while an older reading of it is still under way (TEN-2)."""
+    minted, go_on = mint_key(), anyio.Event()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            if keys.asked == 1:
+                await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    async with anyio.create_task_group() as group:
+        group.start_soon(slow.authenticate, f"Bearer {minted.text}")
+        await anyio.wait_all_tasks_blocked()
+        keys.stored.clear()
+        slow.forget(minted.id)
+        with anyio.fail_after(10), pytest.raises(Unauthenticated):
+            await slow.authenticate(f"Bearer {minted.text}")
+        go_on.set()
+
+
+async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
+    """Ours: a hundred first requests of one key are one lookup (TEN-3)."""
+    minted, go_on = mint_key(), anyio.Event()
+    keys.add(minted)
+
+    class Slow:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(slow.authenticate, f"Bearer {minted.text}")
+        await anyio.wait_all_tasks_blocked()
+        go_on.set()
+
+    assert keys.asked == 1
+
+
+async def _busy(keys: Keys, credentials: Credentials, count: int) -> list[MintedKey]:
+    """So many good keys that have come twice."""
+    busy = [mint_key() for _ in range(count)]
+    for minted in busy:
+        keys.add(minted)
+        for _ in range(2):
+            await credentials.authenticate(f"Bearer {minted.text}")
+    return busy
+
+
+async def _come(keys: Keys, credentials: Credentials) -> None:
+    """Somebody new comes, so that there is a lookup."""
+    new = mint_key()
+    keys.add(new)
+    await credentials.authenticate(f"Bearer {new.text}")
+
+
+async def test_keys_in_use_are_looked_up_together(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a hundred busy tenants are a question every few seconds; what nobody uses is not asked for (TEN-3)."""
+    _pass_time(monkeypatch, 0)
+    busy = await _busy(keys, credentials, 5)
+    idle = mint_key()
+    keys.add(idle)
+    await credentials.authenticate(f"Bearer {idle.text}")
+    callers = [await credentials.authenticate(f"Bearer {minted.text}") for minted in busy]
+    _pass_time(monkeypatch, 2)
+
+    await _come(keys, credentials)
+    assert keys.last >= {minted.id for minted in busy}
+    assert idle.id not in keys.last
+    _pass_time(monkeypatch, 1.2)  # what was read first would have ended
+
+    asked = keys.asked
+    for minted, caller in zip(busy, callers, strict=True):
+        assert await credentials.authenticate(f"Bearer {minted.text}") is caller
+    assert keys.asked == asked
+    await credentials.authenticate(f"Bearer {idle.text}")
+    assert keys.asked == asked + 1
+    _pass_time(monkeypatch, 3.1)  # what was read together ends together
+    for minted, caller in zip(busy, callers, strict=True):
+        assert await credentials.authenticate(f"Bearer {minted.text}") is caller
+    assert keys.asked == asked + 2
+
+
+async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: revoked, ended, changed and replaced keys are that from the lookup on that says so (TEN-2)."""
+    _pass_time(monkeypatch, 0)
+    busy = await _busy(keys, credentials, 5)
+    gone, revoked, ending, other, changed = busy
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    rows = {minted.id: keys.stored[minted.id][0] for minted in busy}
+    del keys.stored[gone.id]
+    keys.stored[revoked.id] = (replace(rows[revoked.id], revoked_at=past), "acme")
+    keys.stored[ending.id] = (replace(rows[ending.id], expires_at=past), "acme")
+    keys.stored[other.id] = (replace(rows[other.id], digest=digest_key(mint_key().text, PEPPERS[0])), "acme")
+    keys.stored[changed.id] = (replace(rows[changed.id], scopes=frozenset({Scope.AUDIT}), version=2), "globex")
+    _pass_time(monkeypatch, 2)
+
+    await _come(keys, credentials)
+
+    for minted in (gone, revoked, ending, other):
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate(f"Bearer {minted.text}")
+    caller = await credentials.authenticate(f"Bearer {changed.text}")
+    assert isinstance(caller, Principal)
+    assert (caller.slug, caller.scopes, caller.version) == ("globex", frozenset({Scope.AUDIT}), 2)
+
+
+async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an answer counts from when it was asked for, and no longer than the key itself (TEN-2)."""
+    _pass_time(monkeypatch, 0)
+    lasting, short = await _busy(keys, credentials, 2)
+    row, slug = keys.stored[short.id]
+    keys.stored[short.id] = (replace(row, expires_at=datetime.now(UTC) + timedelta(seconds=1)), slug)
+    _pass_time(monkeypatch, 2)
+    await _come(keys, credentials)
+    keys.stored.clear()
+
+    _pass_time(monkeypatch, 1.1)
+    assert isinstance(await credentials.authenticate(f"Bearer {lasting.text}"), Principal)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {short.text}")
+    _pass_time(monkeypatch, 2)
+    with pytest.raises(Unauthenticated):
+        await credentials.authenticate(f"Bearer {lasting.text}")
+
+
+@pytest.mark.parametrize("comes_meanwhile", [False, True])
+async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch, comes_meanwhile: bool
+) -> None:
+    """Ours: a change that overtakes the reading of its key is not undone by it, whoever asked (TEN-2)."""
+    under_way, go_on = anyio.Event(), anyio.Event()
+    go_on.set()
+
+    class Slow:
+        async def find(self, wanted: Collection[KeyId], *, hurried: bool = False) -> Found:
+            found = await keys.find(wanted)
+            if len(wanted) > 1:
+                under_way.set()
+                await go_on.wait()
+            return found
+
+    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    _pass_time(monkeypatch, 0)
+    (busy,) = await _busy(keys, slow, 1)
+    row, slug = keys.stored[busy.id]
+    _pass_time(monkeypatch, 2)
+    go_on = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_come, keys, slow)
+        await under_way.wait()
+        assert busy.id in keys.last
+        keys.stored[busy.id] = (replace(row, scopes=frozenset({Scope.AUDIT}), version=2), slug)
+        slow.forget(busy.id)
+        if comes_meanwhile:
+            await slow.authenticate(f"Bearer {busy.text}")
+        go_on.set()
+
+    caller = await slow.authenticate(f"Bearer {busy.text}")
+    assert isinstance(caller, Principal)
+    assert caller.scopes == {Scope.AUDIT}
+
+
+async def test_a_lookup_that_fails_takes_nobody_with_it(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: without an answer everybody goes on as before, and asks for himself when his time comes (SRV-4)."""
+    _pass_time(monkeypatch, 0)
+    (busy,) = await _busy(keys, credentials, 1)
+    _pass_time(monkeypatch, 2)
+    keys.is_away = True
+    with pytest.raises(DatabaseUnavailable):
+        await _come(keys, credentials)
+    keys.is_away = False
+
+    asked = keys.asked
+    await credentials.authenticate(f"Bearer {busy.text}")
+    assert keys.asked == asked
+    _pass_time(monkeypatch, 1.1)
+    await credentials.authenticate(f"Bearer {busy.text}")
+    assert keys.asked == asked + 1
+
+
+async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credentials) -> None:
+    """Ours: whether a key is good is not guessed; what is remembered goes on."""
+    known, other = mint_key(), mint_key()
+    keys.add(known)
+    await credentials.authenticate(f"Bearer {known.text}")
+    keys.is_away = True
+
+    await credentials.authenticate(f"Bearer {known.text}")
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {other.text}")
+
+
+async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: whoever was good when the database went away still is, until his key ends or a minute is over (SRV-4)."""
+    known, expiring = mint_key(), mint_key()
+    keys.add(known)
+    keys.add(expiring, expires_at=datetime.now(UTC) + timedelta(seconds=20))
+    for minted in (known, expiring):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    keys.is_away = True
+
+    _pass_time(monkeypatch, 30)
+    assert isinstance(await credentials.authenticate(f"Bearer {known.text}"), Principal)
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {expiring.text}")
+    _pass_time(monkeypatch, 31)
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.authenticate(f"Bearer {known.text}")
+
+
+async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Credentials) -> None:
+    """Ours: once a change of the key was heard of, nothing older is believed, database or not (TEN-2)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    forgets: list[Callable[[], None]] = [
+        lambda: credentials.forget(key.id),
+        lambda: credentials.forget_tenant(key.tenant),
+    ]
+    for forget in forgets:
+        keys.is_away = False
+        await credentials.authenticate(f"Bearer {minted.text}")
+        keys.is_away = True
+        forget()
+        with pytest.raises(DatabaseUnavailable):
+            await credentials.authenticate(f"Bearer {minted.text}")
+
+
+async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: Credentials) -> None:
+    """Ours: sessions end with their key, not with a change of it (RES-6)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    assert not await credentials.has_ended(key.id)
+    keys.stored[key.id] = (replace(key, version=2), "acme")
+    assert not await credentials.has_ended(key.id)
+    keys.stored[key.id] = (replace(key, expires_at=datetime.now(UTC)), "acme")
+    assert await credentials.has_ended(key.id)
+    keys.stored.clear()
+    assert await credentials.has_ended(key.id)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"revoked_at": datetime.now(UTC) - timedelta(seconds=1)}, False),
+        ({"expires_at": datetime.now(UTC) - timedelta(seconds=1)}, False),
+        ({"expires_at": datetime.now(UTC) + timedelta(hours=1)}, True),
+        ({"scopes": frozenset({Scope.AUDIT}), "version": 2}, False),
+        ({"profile": "other", "version": 2}, False),
+        ({"digest": b"another secret", "version": 2}, False),
+        ({"tenant": new_tenant_id()}, False),
+    ],
+)
+async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
+    keys: Keys, credentials: Credentials, changes: dict[str, Any], is_valid: bool
+) -> None:
+    """Ours: what is remembered does not count, and a key that is no longer good is not remembered (TEN-2)."""
+    minted = mint_key()
+    key = keys.add(minted)
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+    assert isinstance(caller, Principal)
+    keys.stored[key.id] = (replace(key, **changes), "acme")
+
+    assert await credentials.still_valid(caller) is is_valid
+    asked = keys.asked
+    with contextlib.suppress(Unauthenticated):
+        await credentials.authenticate(f"Bearer {minted.text}")
+    assert keys.asked == asked + (0 if is_valid else 1)
+
+
+async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Credentials) -> None:
+    """Ours: deleted is ended; a database that is away is no answer (TEN-2)."""
+    minted = mint_key()
+    keys.add(minted)
+    caller = await credentials.authenticate(f"Bearer {minted.text}")
+    assert isinstance(caller, Principal)
+    keys.is_away = True
+    with pytest.raises(DatabaseUnavailable):
+        await credentials.still_valid(caller)
+    keys.is_away = False
+    keys.stored.clear()
+
+    assert not await credentials.still_valid(caller)
+
+
+async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Credentials) -> None:
+    """Ours: what is remembered is found by a keyed digest, never by the key or a digest anybody could compute."""
+    minted = mint_key()
+    keys.add(minted)
+    header = f"Bearer {minted.text}"
+    await credentials.authenticate(header)
+
+    kept = repr(vars(credentials))
+
+    assert minted.text not in kept
+    assert minted.text.split("_")[3][:-8] not in kept
+    assert repr(hashlib.blake2b(header.encode(), digest_size=16).digest()) not in kept
+
+
+async def test_what_is_remembered_is_bounded(
+    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: many keys do not fill the memory; the oldest answers go first."""
+    monkeypatch.setattr("gateway.identity.authenticator._MAX_REMEMBERED", 3)
+    minted = [mint_key() for _ in range(5)]
+    for key in minted:
+        keys.add(key)
+        await credentials.authenticate(f"Bearer {key.text}")
+
+    await credentials.authenticate(f"Bearer {minted[-1].text}")
+    assert keys.asked == 5
+    await credentials.authenticate(f"Bearer {minted[0].text}")
+    assert keys.asked == 6
+
+
+def test_a_digest_needs_text_and_pepper() -> None:
+    """Ours: what is stored tells nothing without the pepper."""
+    assert digest_key("a", b"p") != digest_key("b", b"p") != digest_key("b", b"q")
+    assert len(digest_key("a", b"p")) == 32
+
+
+def _pass_time(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the clock that the cache reads stand still, so much later."""
+    now = time.monotonic() + seconds
+    monkeypatch.setattr("gateway.identity.authenticator.time.monotonic", lambda: now)
