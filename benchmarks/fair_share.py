@@ -20,7 +20,7 @@ from benchmarks.figures import percentile
 from benchmarks.gateways import RunningGateway, running_gateway, running_servers, running_upstream, scratch
 from benchmarks.load import LENGTH
 from benchmarks.requests import CALL, document, modern
-from gateway.domain.ceilings import LIMIT_NAMES
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES
 
 NOISY, OTHER = "noisy", "other"
 _TIMES = 10

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.gateways import RunningGateway, running_gateway, scratch
 from benchmarks.requests import ACCEPT
-from gateway.domain.keys import mint_key
+from gateway.domain.tenancy.keys import mint_key
 
 _WINDOW_S = 3.0
 _FLOODS = {

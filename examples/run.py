@@ -12,20 +12,20 @@ import click
 
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving
-from gateway.app.serve import Running
-from gateway.cli.clients import render_clients
-from gateway.cli.documents import read_document
-from gateway.cli.exits import Exit
+from gateway.app.server.serve import Running
+from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.local_gateway import host, local_settings
+from gateway.cli.client.locations import DEFAULT_FOLDER, mcp_url
+from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, find_source
+from gateway.cli.commands.serve import tell_operator_key
+from gateway.cli.exit_codes import Exit
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_object
-from gateway.cli.hosting import host, local_settings
-from gateway.cli.places import DEFAULT_FOLDER, mcp_url
-from gateway.cli.progress import Progress
-from gateway.cli.provision import ensure_key, ensure_source, ensure_tenant, find_source
-from gateway.cli.reports import join_parts, render_totals
-from gateway.cli.rest import Admin, path_of
-from gateway.cli.serving import tell_operator_key
-from gateway.cli.tables import render_pairs
+from gateway.cli.input.documents import read_document
+from gateway.cli.input.json_fields import JsonObject, as_object
+from gateway.cli.output.client_lines import render_clients
+from gateway.cli.output.progress import Progress
+from gateway.cli.output.reports import join_parts, render_totals
+from gateway.cli.output.tables import render_pairs
 
 _TENANT = "example"
 _SOURCE = "library"

@@ -6,7 +6,9 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
-from gateway.app.extras import (
+from gateway.app.asgi_app import Hosted
+from gateway.app.python.plugins import extras_of, load_extras
+from gateway.app.python.primitives import (
     Extra,
     ExtraPrompt,
     ExtraResource,
@@ -16,19 +18,17 @@ from gateway.app.extras import (
     raw_of,
     register,
 )
-from gateway.app.hosted import Hosted
-from gateway.app.loading import extras_of, load_extras
-from gateway.app.registrations import Registered, Tenants
-from gateway.app.schema_shapes import AnySchema, ObjectSchema, Schema
-from gateway.app.serve import Ready, Running, serve
-from gateway.app.shapes import PromptShape, ResourceShape, TemplateShape, ToolShape
+from gateway.app.python.registrations import Registered, Tenants
+from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
+from gateway.app.python.typed_schemas import AnySchema, ObjectSchema, Schema
+from gateway.app.server.serve import Ready, Running, serve
 from gateway.definitions.contract.prompts import PromptDefinition
 from gateway.definitions.contract.resources import ResourceDefinition, ResourceTemplateDefinition
 from gateway.definitions.contract.tool_registry import ToolRegistry
 from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, OwnedName
 from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import (
     DefinitionInvalid,
     DuplicateToolError,

@@ -12,16 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.admin.endpoints import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route, is_upsert
+from gateway.admin.endpoint import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route, is_upsert
+from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import answer_once, read_key, takes_key
 from gateway.admin.limits import AdminLimits, Work
-from gateway.admin.preconditions import read_creates_only, read_expected, write_tag
-from gateway.admin.schemas import NoBody, PageQuery
-from gateway.admin.schemas_lists import ListQuery
+from gateway.admin.requests.lists import ListQuery
+from gateway.admin.requests.models import NoBody, PageQuery
 from gateway.catalog.tenants import find_tenant
 from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
-from gateway.domain.principals import Caller, Operator, Principal
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound
 from gateway.identity.authenticator import Credentials
 from gateway.identity.permissions import require

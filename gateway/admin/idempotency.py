@@ -12,7 +12,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.admin.endpoints import Admin, Received, Route
+from gateway.admin.endpoint import Admin, Received, Route
 from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.errors import BadInput, GatewayError

@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
-from gateway.domain.fair_share import FairShare
-from gateway.domain.principals import Caller, Principal
+from gateway.domain.fairness.share import FairShare
+from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import LimitExceeded
 from gateway.identity.token_buckets import TokenBuckets, client_network
 

@@ -12,14 +12,14 @@ from unicodedata import normalize
 
 import msgspec
 
-from gateway.admin.schemas import PageQuery
+from gateway.admin.requests.models import PageQuery
 from gateway.catalog.primitives.queries import Listed
 from gateway.domain.credentials import StoredCredential
-from gateway.domain.keys import Key, KeyState
 from gateway.domain.order import Order, join_place, write_moment
-from gateway.domain.profiles import Profile
 from gateway.domain.sources import Source
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.keys import Key, KeyState
+from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.tools import Tool
 from gateway.domain.watches import Watch
 from gateway.domain.webhooks import Webhook

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.admin.endpoints import Answer, Call
-from gateway.admin.patterns import WORDS
-from gateway.admin.schemas import Asked, Sent
+from gateway.admin.endpoint import Answer, Call
+from gateway.admin.openapi.formats import WORDS
+from gateway.admin.requests.models import Asked, Sent
 from gateway.errors import NameTaken, NotFound, PreconditionFailed
 
 B = TypeVar("B", bound=Sent)

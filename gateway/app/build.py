@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from gateway.admin.limits import AdminLimits
-from gateway.app.addresses import Addresses
-from gateway.app.doors import Doors, build_doors
-from gateway.app.events import Events
-from gateway.app.front import (
+from gateway.app.asgi import (
     build_admin,
     build_admin_front,
     build_catalog,
@@ -20,15 +17,18 @@ from gateway.app.front import (
     build_probes,
     build_surroundings,
 )
-from gateway.app.hidden_names import HiddenNames
-from gateway.app.inside import Inside, build_inside
+from gateway.app.backends import Addresses
+from gateway.app.event_router import Events
+from gateway.app.infrastructure import Doors, build_doors
 from gateway.app.installation import describe_installation
-from gateway.app.keys import Keys
-from gateway.app.numbers import follow, follow_pools, make_metrics
+from gateway.app.metrics_wiring import follow, follow_pools, make_metrics
+from gateway.app.python.hidden_names import HiddenNames
+from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
-from gateway.app.registrations import Registrations
-from gateway.app.updates import build_hooks, build_rounds
-from gateway.domain.ceilings import read_ceilings
+from gateway.app.runtime import Inside, build_inside
+from gateway.app.secrets import Keys
+from gateway.app.update_wiring import build_hooks, build_rounds
+from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.identity.failure_limit import FailureLimit
 from gateway.protocol.app import Face
 from gateway.redis.sessions.stores import Backing, back_sessions

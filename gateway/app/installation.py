@@ -1,6 +1,6 @@
 """What the settings say of the installation, for its examination."""
 
-from gateway.app.keys import Keys
+from gateway.app.secrets import Keys
 from gateway.catalog.doctor.config_checks import Installation
 from gateway.catalog.snapshots.python_primitives import CodeCatalog
 from gateway.settings import Settings

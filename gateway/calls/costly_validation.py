@@ -21,7 +21,7 @@ from gateway.definitions.json_schema.check_worker import (
     encode_task,
 )
 from gateway.definitions.json_schema.validator import Costly, Validator
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Fault, Unavailable
 from gateway.sandbox.processes import child, send_all

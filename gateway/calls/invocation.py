@@ -12,10 +12,10 @@ from gateway.calls import result_rendering
 from gateway.calls.budget import Allowance
 from gateway.calls.nested_peer import CallPeer
 from gateway.domain.audit import AuditKind, CallRecord
-from gateway.domain.policy import Levels
-from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
+from gateway.domain.tenancy.policy import Levels
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.binding import BoundResource, BoundTool

@@ -21,11 +21,11 @@ from gateway.calls.policy import CONFIRMED, REFUSALS, Confirmation, ask_user, au
 from gateway.calls.prompts import check_arguments, embed_resources
 from gateway.definitions.json_schema.validator import Costly
 from gateway.domain.audit import AuditKind, CallRecord
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.policy import Decision, Limits, Safety
-from gateway.domain.principals import Principal
-from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.domain.tenancy.policy import Decision, Limits, Safety
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import (
     ArgumentsInvalid,
     AuditUnavailable,

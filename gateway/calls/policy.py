@@ -6,9 +6,9 @@ from typing import Any, Protocol, cast
 
 from gateway.calls.invocation import RunningCall
 from gateway.domain.identifiers import TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Decision
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Decision
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import CapabilityMissing, ClientSilent, Forbidden, NotFound, PolicyDenied
 from gateway.handlers.interfaces import Question
 

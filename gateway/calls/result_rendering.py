@@ -18,9 +18,9 @@ import structlog
 from gateway.calls.duplicate_members import has_repeated_names
 from gateway.calls.truncation import Cut, cut_json, cut_text, describe
 from gateway.calls.upstream_errors import FIRST_ERROR, quote, refuse
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
-from gateway.domain.principals import Principal
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Fault, GatewayError, HandlerFailed, RedisUnavailable
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.handlers.response_body.charsets import decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
 

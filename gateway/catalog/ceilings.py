@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, Catalog, Change, change
-from gateway.domain.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Limits, Policy
-from gateway.domain.principals import Caller, Operator
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
+from gateway.domain.tenancy.policy import Limits, Policy
+from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Fault, Forbidden
 from gateway.store import ceilings, policies
 from gateway.store.engine import Db

@@ -12,10 +12,10 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
 from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
-from gateway.domain.headers import is_private
+from gateway.domain.http.headers import is_private
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.requests import Credential
 from gateway.errors import Conflict, Fault, InvalidBody, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import credentials, primitives, watches
 from gateway.store.engine import Db

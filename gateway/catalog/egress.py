@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.transaction import Author, Catalog, Change, change
-from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.egress import Egress
 from gateway.errors import Fault, InvalidBody, NotFound
 from gateway.store import egress
 from gateway.store.engine import Store

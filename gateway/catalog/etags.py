@@ -2,14 +2,14 @@
 
 import hashlib
 
-from gateway.domain.ceilings import BoundedPolicy, Ceilings
 from gateway.domain.credentials import StoredCredential
-from gateway.domain.egress import Egress
-from gateway.domain.keys import Key
 from gateway.domain.primitives import Primitive
-from gateway.domain.profiles import Profile
 from gateway.domain.sources import Source
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.ceilings import BoundedPolicy, Ceilings
+from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.tools import Tool
 from gateway.domain.watches import Watch
 from gateway.domain.webhooks import Webhook

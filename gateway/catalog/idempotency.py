@@ -19,8 +19,8 @@ import msgspec
 from gateway.catalog.transaction import Catalog
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.domain.identifiers import TenantId, mint
-from gateway.domain.principals import Caller, Operator
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
+from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import LimitExceeded, SecretUnreadable
 from gateway.store import idempotency, jobs
 from gateway.store.engine import Db

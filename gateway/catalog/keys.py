@@ -9,9 +9,9 @@ from gateway.catalog.profiles import exists
 from gateway.catalog.transaction import Author, Catalog, Change, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Key, MintedKey, Scope, mint_key
 from gateway.domain.order import KEYED, Order
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Conflict, Fault, Forbidden, InvalidBody, LimitExceeded, NotFound, ReferenceMissing
 from gateway.store import keys
 from gateway.store.engine import Db

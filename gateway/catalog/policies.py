@@ -7,9 +7,9 @@ from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, re
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
 from gateway.catalog.transaction import Author, Catalog, Change, change
-from gateway.domain.ceilings import BoundedPolicy
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import WORKING, Policy, Safety
+from gateway.domain.tenancy.ceilings import BoundedPolicy
+from gateway.domain.tenancy.policy import WORKING, Policy, Safety
 from gateway.errors import Fault, NotYetSupported
 from gateway.store import ceilings, policies
 

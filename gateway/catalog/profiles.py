@@ -7,7 +7,7 @@ from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.order import KEYED, Order, follows
-from gateway.domain.profiles import DEFAULT_PROFILE, Profile
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
 from gateway.errors import Conflict, LimitExceeded, NameConflict, NameTaken, NotFound
 from gateway.store import keys, profiles
 from gateway.store.engine import Db

@@ -12,7 +12,7 @@ from gateway.domain.audit import AnchorKind
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenants import SLUG, Tenant
+from gateway.domain.tenancy.tenants import SLUG, Tenant
 from gateway.errors import NameConflict, NameTaken, NotFound
 from gateway.store import tenants
 from gateway.store.audit import anchors

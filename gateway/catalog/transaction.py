@@ -13,13 +13,13 @@ import structlog
 
 from gateway.catalog.snapshots.python_primitives import CodeCatalog
 from gateway.catalog.sources.document_workers import Workers
-from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.events import CatalogMoved, Event
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Limits
-from gateway.domain.principals import Caller
+from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
+from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.principals import Caller
 from gateway.errors import Conflict, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries

@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gateway.cli.fields import JsonObject, as_list, as_objects, as_text, number_at, text_at
-from gateway.cli.reports import count_tools
-from gateway.cli.tables import clean, count, render_pairs, thousands
+from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, number_at, text_at
+from gateway.cli.output.reports import count_tools
+from gateway.cli.output.tables import clean, count, render_pairs, thousands
 
 _DEAR_TOKENS = 10_000
 """A model reads the list before its first call; about a twentieth of a context of 200,000 tokens."""

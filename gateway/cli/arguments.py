@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from gateway.cli.exits import Exit
+from gateway.cli.exit_codes import Exit
 from gateway.cli.failures import Failure
-from gateway.cli.fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
 
 _KINDS = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _DEPTH = 16

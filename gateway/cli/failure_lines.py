@@ -12,7 +12,7 @@ from typing import Any
 import click
 import structlog
 
-from gateway.cli.exits import Exit
+from gateway.cli.exit_codes import Exit
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.telemetry.logs import configure_logging
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import click
 
-from gateway.cli.exits import Exit
+from gateway.cli.exit_codes import Exit
 from gateway.errors import BrokenSetting, Fault, GatewayError
 
 

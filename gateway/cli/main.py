@@ -8,34 +8,34 @@ from typing import NoReturn
 
 import click
 
-from gateway.cli.exits import Exit, describe_exits
+from gateway.cli.exit_codes import Exit, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
-from gateway.cli.lazy import LazyGroup
-from gateway.cli.options import json_option, key_option, tenant_option, url_option
+from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
+from gateway.cli.lazy_group import LazyGroup
 
 _COMMANDS = {
-    "try": ("gateway.cli.servers:try_spec", "Serve a document as tools, from nothing, until Ctrl-C."),
-    "serve": ("gateway.cli.servers:serve", "Run the gateway."),
-    "migrate": ("gateway.cli.servers:migrate", "Bring the database to this version."),
-    "doctor": ("gateway.cli.doctor:examine", "Examine the installation, and say how to mend it."),
+    "try": ("gateway.cli.commands.servers:try_spec", "Serve a document as tools, from nothing, until Ctrl-C."),
+    "serve": ("gateway.cli.commands.servers:serve", "Run the gateway."),
+    "migrate": ("gateway.cli.commands.servers:migrate", "Bring the database to this version."),
+    "doctor": ("gateway.cli.commands.doctor:examine", "Examine the installation, and say how to mend it."),
     "tenant": (
-        "gateway.cli.tenants:tenant",
+        "gateway.cli.commands.tenants:tenant",
         "List, show, create, rename and delete tenants; permit upstreams.",
     ),
-    "key": ("gateway.cli.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
-    "source": ("gateway.cli.sources:source", "Import OpenAPI documents and read their reports."),
-    "tool": ("gateway.cli.tools:tool", "List, show, declare, switch and try a tenant's tools."),
-    "resource": ("gateway.cli.resources:resource", "The same for resources."),
-    "resource-template": ("gateway.cli.resources:template", "The same for resource templates."),
-    "prompt": ("gateway.cli.prompts:prompt", "The same for prompts."),
-    "profile": ("gateway.cli.profiles:profile", "List, show, declare and delete a tenant's profiles."),
-    "credential": ("gateway.cli.credentials:credential", "Store the secrets that handlers name."),
-    "webhook": ("gateway.cli.webhooks:webhook", "Have a tenant's own systems say that resources changed."),
-    "watch": ("gateway.cli.watches:watch", "Look at URLs, and tell when a resource changed."),
-    "policy": ("gateway.cli.policies:policy", "Show and set what calls need, and the tenant's limits."),
-    "audit": ("gateway.cli.trail:audit", "Read a tenant's audit trail."),
-    "call": ("gateway.cli.calling:call_tool", "Call a tool through MCP."),
-    "completion": ("gateway.cli.completions:print_completion", "Print the completion script of a shell."),
+    "key": ("gateway.cli.commands.keys:key", "List, create, show, rotate, revoke and delete a tenant's keys."),
+    "source": ("gateway.cli.commands.sources:source", "Import OpenAPI documents and read their reports."),
+    "tool": ("gateway.cli.commands.tools:tool", "List, show, declare, switch and try a tenant's tools."),
+    "resource": ("gateway.cli.commands.resources:resource", "The same for resources."),
+    "resource-template": ("gateway.cli.commands.resources:template", "The same for resource templates."),
+    "prompt": ("gateway.cli.commands.prompts:prompt", "The same for prompts."),
+    "profile": ("gateway.cli.commands.profiles:profile", "List, show, declare and delete a tenant's profiles."),
+    "credential": ("gateway.cli.commands.credentials:credential", "Store the secrets that handlers name."),
+    "webhook": ("gateway.cli.commands.webhooks:webhook", "Have a tenant's own systems say that resources changed."),
+    "watch": ("gateway.cli.commands.watches:watch", "Look at URLs, and tell when a resource changed."),
+    "policy": ("gateway.cli.commands.policies:policy", "Show and set what calls need, and the tenant's limits."),
+    "audit": ("gateway.cli.commands.audit:audit", "Read a tenant's audit trail."),
+    "call": ("gateway.cli.commands.call:call_tool", "Call a tool through MCP."),
+    "completion": ("gateway.cli.commands.completion:print_completion", "Print the completion script of a shell."),
 }
 
 _HELP = "An MCP gateway: a tenant's OpenAPI documents as tools behind one URL."

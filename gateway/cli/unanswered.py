@@ -2,7 +2,7 @@
 
 import httpx
 
-from gateway.cli.exits import Exit
+from gateway.cli.exit_codes import Exit
 from gateway.cli.failures import Failure
 
 _NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says where it is"

@@ -19,8 +19,8 @@ from anyio.abc import TaskGroup
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.subscribers import Follower, Listener, Room, Roster
 from gateway.domain.identifiers import TenantId
-from gateway.domain.principals import Principal
-from gateway.domain.profiles import DEFAULT_PROFILE
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unavailable
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.principals import Principal
 from gateway.registry.registry import Registry
 from gateway.registry.views import View
 

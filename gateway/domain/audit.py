@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from gateway.domain.identifiers import AuditId, TenantId
-from gateway.domain.policy import Levels
+from gateway.domain.tenancy.policy import Levels
 
 
 class AuditKind(StrEnum):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gateway.domain.identifiers import OverrideId, SourceId
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 
 ALIAS_LIFE = timedelta(days=30)
 """How long a tool that was renamed can be called by its old name."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
-from gateway.domain.policy import Levels, Safety
+from gateway.domain.tenancy.policy import Levels, Safety
 from gateway.domain.tools import Origin
 
 

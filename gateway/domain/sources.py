@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.overrides import OverrideReport
-from gateway.domain.plans import RequestPlan
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 
 _BYTES_PER_TOKEN = 4
 

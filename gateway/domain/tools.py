@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.domain.identifiers import OperationId, PrimitiveId, SourceId
-from gateway.domain.policy import Levels, Safety
+from gateway.domain.tenancy.policy import Levels, Safety
 
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 

@@ -13,11 +13,11 @@ import anyio
 import asyncpg
 from anyio import to_thread
 
+from gateway.embedded.binaries import postgres_programs
 from gateway.embedded.child import Child
-from gateway.embedded.folders import Folders, make_folder
-from gateway.embedded.leftovers import end_leftovers
-from gateway.embedded.programs import postgres_programs
-from gateway.embedded.watch import Watched
+from gateway.embedded.stale_processes import end_leftovers
+from gateway.embedded.state_directory import Folders, make_folder
+from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
 OWNER = "gateway_owner"

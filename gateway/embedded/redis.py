@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from gateway.embedded.binaries import redis_program
 from gateway.embedded.child import Child
-from gateway.embedded.folders import Folders
-from gateway.embedded.leftovers import end_leftovers
-from gateway.embedded.programs import redis_program
-from gateway.embedded.watch import Watched
+from gateway.embedded.stale_processes import end_leftovers
+from gateway.embedded.state_directory import Folders
+from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
 _STOP = (signal.SIGTERM,)

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
-from gateway.embedded.folders import Folders, claim
 from gateway.embedded.postgres import APP, DATABASE, OWNER, running_postgres
 from gateway.embedded.redis import running_redis, socket_path
-from gateway.embedded.watch import watching
+from gateway.embedded.state_directory import Folders, claim
+from gateway.embedded.supervisor import watching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

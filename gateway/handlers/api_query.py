@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from gateway.catalog.snapshots.outline_cache import Outlines
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
 from gateway.domain.results import ABSENT, Result

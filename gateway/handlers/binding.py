@@ -10,8 +10,8 @@ from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Decision, Limits
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Decision, Limits
 from gateway.domain.tools import Origin, Tool
 from gateway.handlers.api_query import Queries
 from gateway.handlers.factory import Kinds, Parts

@@ -1,7 +1,7 @@
 """How a credential that is stored under a name gets onto a request."""
 
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import NamedCredential, UpstreamRequest
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.errors import CredentialMissing
 from gateway.upstream.auth.credentials import apply
 

@@ -18,9 +18,9 @@ from gateway.definitions.handlers.specs import (
 from gateway.definitions.json_schema.validator import Validator
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.definitions.templates.template import Tree
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.requests import UpstreamAnswer
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import BadInput
 from gateway.handlers.api_query import Queries, talks

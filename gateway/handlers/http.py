@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.handlers.declared_answers import variables_of
 from gateway.handlers.http_request import Requester
 from gateway.handlers.interfaces import Call, Prepared

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
 from gateway.definitions.projection import drop, keep, point
+from gateway.domain.http.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.errors import CredentialMissing, EgressDenied, HandlerFailed, TemplateFailed, UpstreamTimeout
 from gateway.handlers.credentials import with_credential
 from gateway.handlers.interfaces import SecretReader

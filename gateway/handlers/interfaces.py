@@ -7,11 +7,11 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
-from gateway.domain.requests import Credential, NamedCredential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 
 QuestionKind = Literal["elicitation", "sampling", "roots"]

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from gateway.domain.requests import Credential
+from gateway.domain.http.requests import Credential
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.interfaces import Call, Prepared
 from gateway.handlers.previews.requests import escape, finish, show_json

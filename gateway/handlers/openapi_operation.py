@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gateway.domain.http.plans import RequestPlan, SchemeKind
+from gateway.domain.http.requests import Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.plans import RequestPlan, SchemeKind
-from gateway.domain.requests import Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.tools import Tool
 from gateway.handlers.interfaces import Call, Prepared, SecretReader
 from gateway.handlers.previews.requests import finish, show_request

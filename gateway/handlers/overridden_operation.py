@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from gateway.definitions.handlers.specs import ResultSpec
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.handlers.http_request import cut_answer
 from gateway.handlers.interfaces import Call, Handler, Prepared

@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.definitions.json_schema.validator import Validator, find_faults
 from gateway.definitions.templates.template import Tree
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_answers import variables_of

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.results import ABSENT, Absent, Contents, Messages, Result
 from gateway.errors import HandlerFailed, NotFound, UpstreamError
 from gateway.handlers.python.returned_objects import read_contents, read_messages, read_result, refuse

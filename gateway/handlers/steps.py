@@ -31,7 +31,7 @@ from gateway.definitions.handlers.specs import (
     Step,
     StepsSpec,
 )
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed, NotFound
 from gateway.handlers.call_memo import Memory
 from gateway.handlers.declared_answers import fill, variables_of

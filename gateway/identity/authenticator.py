@@ -19,8 +19,8 @@ from functools import partial
 from typing import Protocol
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Key, key_id_of
-from gateway.domain.principals import Caller, Operator, Principal
+from gateway.domain.tenancy.keys import Key, key_id_of
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
 from gateway.identity.single_flight import Turns

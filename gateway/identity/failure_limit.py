@@ -15,7 +15,7 @@ import anyio
 import structlog
 
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import Key
+from gateway.domain.tenancy.keys import Key
 from gateway.errors import GatewayError, LimitExceeded
 from gateway.identity.token_buckets import TokenBuckets
 

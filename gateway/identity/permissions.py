@@ -1,8 +1,8 @@
 """What a caller may do in a tenant."""
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Caller, Operator
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Caller, Operator
 from gateway.errors import Forbidden, NotFound
 
 

@@ -15,8 +15,8 @@ import structlog
 from gateway.catalog.transaction import Catalog
 from gateway.catalog.updates.resource_updates import tell_updates
 from gateway.catalog.updates.watches import Look, begin_look, end_look
+from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import NamedCredential, UpstreamRequest
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import with_credential

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gateway.domain.listed import served_bytes
+from gateway.domain.served_size import served_bytes
 from gateway.domain.sources import ImportReport, ListedPrice, OperationReport, Status
 from gateway.openapi.operation.operations import Operation
 

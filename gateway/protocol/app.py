@@ -19,8 +19,8 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
-from gateway.domain.fair_share import FairShare
-from gateway.domain.principals import Principal
+from gateway.domain.fairness.share import FairShare
+from gateway.domain.tenancy.principals import Principal
 from gateway.identity.authenticator import Credentials
 from gateway.jobs.template_fanout import Instances
 from gateway.protocol.endpoint import Endpoint

@@ -18,9 +18,9 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import Scope as KeyScope
-from gateway.domain.principals import Principal
-from gateway.domain.profiles import DEFAULT_PROFILE
+from gateway.domain.tenancy.keys import Scope as KeyScope
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import (
     BadInput,
     DocumentTooLarge,
@@ -52,7 +52,7 @@ from gateway.protocol.tracing import traced
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0

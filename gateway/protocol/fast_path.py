@@ -27,7 +27,7 @@ from gateway.protocol.errors import internal_error, to_mcp
 from gateway.protocol.http.results import STRUCTURED, Reply, called, failed, listed
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
 from gateway.protocol.request_context import Exchange
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 
 log = structlog.get_logger(__name__)
 

@@ -7,10 +7,10 @@ tenant together have a quarter of what the replica serves.
 
 from typing import Final
 
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import KeyId
-from gateway.domain.policy import Limits
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import LimitExceeded
 from gateway.redis.limits.stream_limiter import streams_of_key
 

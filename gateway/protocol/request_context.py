@@ -5,7 +5,7 @@ from contextvars import ContextVar
 
 import msgspec
 
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.interfaces import Peer
 from gateway.handlers.null_peer import SILENT
 from gateway.registry.registry import Registry

@@ -13,7 +13,7 @@ import time
 from typing import Final
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Limits
+from gateway.domain.tenancy.policy import Limits
 
 LEAST_PER_S: Final = 250.0
 """The rate of a tenant with small limits: about a seventh of what one replica serves."""

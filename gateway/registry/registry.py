@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.registry.cursors import Cursors

@@ -8,8 +8,8 @@ import msgspec
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
-from gateway.domain.profiles import DEFAULT_PROFILE
-from gateway.domain.selection import compile_selection
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
+from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
 from gateway.handlers.binding import Binder
 from gateway.handlers.python.registry import CodeHandlers

@@ -9,10 +9,10 @@ import structlog
 
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.uri.templates import UriTemplate
-from gateway.domain.policy import Decision
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
-from gateway.domain.selection import Selection
+from gateway.domain.tenancy.policy import Decision
+from gateway.domain.tenancy.selection import Selection
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import ResourceValidationError
 from gateway.handlers.python.registry import CodeHandlers

@@ -3,8 +3,8 @@
 from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
-from gateway.domain.ceilings import LIMIT_NAMES, Ceilings
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.ceilings import LIMIT_NAMES, Ceilings
 from gateway.store.engine import Db
 from gateway.store.tables import ceilings
 

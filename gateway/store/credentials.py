@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import CredentialId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import NotFound
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Db

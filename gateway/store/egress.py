@@ -5,8 +5,8 @@ from dataclasses import replace
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
-from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.egress import Egress
 from gateway.store.engine import Db
 from gateway.store.tables import egress
 

@@ -15,7 +15,7 @@ from sqlalchemy import exc, text
 from sqlalchemy.ext.asyncio.engine import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.store.database.circuit_breaker import Silence, patience

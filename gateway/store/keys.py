@@ -7,8 +7,8 @@ from sqlalchemy import ARRAY, RowMapping, Text, bindparam, delete, func, select,
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Key, Scope
 from gateway.domain.order import KEYED, Order
+from gateway.domain.tenancy.keys import Key, Scope
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part

@@ -13,8 +13,8 @@ from sqlalchemy import insert as insert_into
 from gateway.domain.identifiers import OperationId, SourceId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.overrides import Override
-from gateway.domain.policy import Safety
 from gateway.domain.sources import Exposure, StoredOperation
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db

@@ -6,7 +6,7 @@ from sqlalchemy import RowMapping, select
 from sqlalchemy.dialects.postgresql import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Decision, Limits, Policy
+from gateway.domain.tenancy.policy import Decision, Limits, Policy
 from gateway.store.engine import Db
 from gateway.store.tables import policies
 

@@ -7,8 +7,8 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part

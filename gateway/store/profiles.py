@@ -8,7 +8,7 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.profiles import Profile, Rule
+from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part

@@ -6,8 +6,8 @@ import msgspec
 from sqlalchemy import delete, select, update
 from sqlalchemy import insert as insert_into
 
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
-from gateway.domain.requests import Credential
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Db
 from gateway.store.tables import data_keys, secrets

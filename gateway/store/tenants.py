@@ -8,7 +8,7 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import structlog
 
-from gateway.telemetry.labels import add_labels
+from gateway.telemetry.log_context import add_labels
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.telemetry.series import Counter, Family, Histogram, Level, Reading
+from gateway.telemetry.prometheus import Counter, Family, Histogram, Level, Reading
 
 TENANTS = 100
 SOURCES = 10

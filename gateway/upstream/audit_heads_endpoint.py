@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from yarl import URL
 
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import Upstream

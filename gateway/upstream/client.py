@@ -15,8 +15,8 @@ from typing import Self
 
 import msgspec
 
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
 from gateway.errors import (
     EgressDenied,
     UpstreamAnswerBroken,

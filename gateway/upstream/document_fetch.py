@@ -2,8 +2,8 @@
 
 from yarl import URL
 
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamRequest
 from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
 from gateway.upstream.client import Upstream
 

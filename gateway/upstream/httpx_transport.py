@@ -6,8 +6,8 @@ kept, the tenant's lane, no proxy. The answer is read whole before httpx sees it
 
 import httpx
 
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamRequest
 from gateway.upstream.auth.credentials import digest_of_headers
 from gateway.upstream.client import Upstream
 

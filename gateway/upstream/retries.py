@@ -7,7 +7,7 @@ back together.
 
 import random
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import ConnectedLate, Disconnected, NotConnected
 
 AT_MOST = 2

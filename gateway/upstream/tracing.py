@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamRequest
 from gateway.telemetry.traces import CARRIED, Traces, fail
 from gateway.upstream.http.response import Answer
 

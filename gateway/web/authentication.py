@@ -3,11 +3,11 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from gateway.domain.principals import Caller, Principal
+from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import REFUSED, Credentials
-from gateway.telemetry.labels import LABELS
-from gateway.web.fields import fields_of
+from gateway.telemetry.log_context import LABELS
+from gateway.web.headers import fields_of
 
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:

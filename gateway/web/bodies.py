@@ -19,8 +19,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
-from gateway.web.fields import fields_of
-from gateway.web.slow import receive_within
+from gateway.web.body_timeout import receive_within
+from gateway.web.headers import fields_of
 
 MAX_DEPTH = 64
 MOST_DIGITS = sys.int_info.str_digits_check_threshold

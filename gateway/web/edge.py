@@ -14,15 +14,15 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.telemetry.labels import LABELS, Labels
+from gateway.telemetry.log_context import LABELS, Labels
 from gateway.telemetry.metrics import Metrics
+from gateway.web.body_timeout import PacedBody
 from gateway.web.cors import is_preflight, permission, shown_to
-from gateway.web.fields import Fields, fields_of
+from gateway.web.headers import Fields, fields_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
 from gateway.web.refusal_log import RefusalLog
-from gateway.web.slow import PacedBody
 
 log = structlog.get_logger(__name__)
 

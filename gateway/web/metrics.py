@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Forbidden
 from gateway.identity.authenticator import Credentials
 from gateway.telemetry.metrics import Metrics

@@ -16,7 +16,7 @@ from gateway.calls.pipeline import Limiter
 from gateway.catalog.policies import get_policy
 from gateway.catalog.transaction import Catalog
 from gateway.catalog.updates.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import KeyId
 from gateway.errors import Fault, GatewayError, InvalidBody
 from gateway.web.bodies import declared_length, load_json, read_body

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import structlog.testing
 
-from gateway.domain.keys import mint_key
+from gateway.domain.tenancy.keys import mint_key
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool, tool
 from tests.support.servers import TestServers

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.admin.routes import ENDPOINTS
-from gateway.domain.keys import mint_key
+from gateway.admin.routes.index import ENDPOINTS
+from gateway.domain.tenancy.keys import mint_key
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool, template, text_prompt, text_resource, tool

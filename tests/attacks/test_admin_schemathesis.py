@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode, checks, openapi
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from gateway.admin.routes import ENDPOINTS
+from gateway.admin.routes.index import ENDPOINTS
 from tests.support.documents import pets
 from tests.support.examples import IS_FUZZING, at_least
 from tests.support.gateway import OPERATOR_KEY, RunningGateway, running_gateway

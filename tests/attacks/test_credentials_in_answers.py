@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential, NamedCredential, UpstreamAnswer
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAnswer
 from gateway.errors import GatewayError, TokenRefused
 from gateway.handlers.redaction.redaction import Redactor
 from gateway.upstream.auth.token_endpoint import fetch_token

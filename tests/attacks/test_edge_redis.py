@@ -11,8 +11,8 @@ import redis.asyncio
 
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.policy import Limits
 from gateway.domain.sessions import SessionRecord
+from gateway.domain.tenancy.policy import Limits
 from gateway.redis.envelopes import Envelope
 from gateway.redis.event_bus import Bus
 from gateway.redis.limits.call_limiter import Buckets

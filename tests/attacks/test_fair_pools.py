@@ -14,7 +14,7 @@ import pytest
 from gateway.calls.costly_validation import Checks
 from gateway.catalog.sources.document_workers import AT_ONCE, Workers
 from gateway.catalog.transaction import Catalog
-from gateway.domain.fair_share import FairShare, share_of
+from gateway.domain.fairness.share import FairShare, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.api_query import Queries

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from gateway.definitions.json_schema.validator import compile_input
+from gateway.domain.http.plans import Location, Style
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import Key, Scope, mint_key
-from gateway.domain.plans import Location, Style
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.tenancy.keys import Key, Scope, mint_key
 from gateway.errors import ArgumentsInvalid, NotYetSupported, Unauthenticated, UpstreamAnswerTooLarge
 from gateway.identity.authenticator import Credentials
 from gateway.store.database.connection import connect_app

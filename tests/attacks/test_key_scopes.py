@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from gateway.catalog import keys as catalog_keys
-from gateway.domain.keys import Scope
+from gateway.domain.tenancy.keys import Scope
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.servers import TestServers
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from benchmarks.requests import modern
-from gateway.domain.ceilings import DEFAULT_CEILINGS, LIMIT_NAMES
+from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS, LIMIT_NAMES
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.primitives import add, static_tool
 from tests.support.servers import TestServers

@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from gateway.app import sockets
-from gateway.app.sockets import HEADER_S, STALL_BYTES, STALL_S, Socket
+from gateway.app.server import http_protocol
+from gateway.app.server.http_protocol import HEADER_S, STALL_BYTES, STALL_S, Socket
 from tests.support.serving import Server
 from tests.support.timers import TimedLoop, Timers
 
@@ -253,7 +253,7 @@ async def test_half_open_sockets_do_not_hinder_others(timers: Timers) -> None:
 
 async def test_there_is_an_end_to_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: beyond the most that one replica holds a connection is refused, not queued (TEN-5)."""
-    monkeypatch.setattr(sockets, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_protocol, "MAX_CONNECTIONS", 3)
     async with _serving(_ok) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         for reader, writer in held:

@@ -18,8 +18,8 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamRequest
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import Upstream
 from tests.integration.upstream.loopback import OK, Exchange, loopback

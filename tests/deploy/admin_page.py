@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from gateway.admin.description import DOCUMENT, describe
-from gateway.admin.endpoints import Route
-from gateway.admin.routes import ENDPOINTS, ROOT
+from gateway.admin.endpoint import Route
+from gateway.admin.openapi.document import DOCUMENT, describe
+from gateway.admin.routes.index import ENDPOINTS, ROOT
 
 Json = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from anyio import to_thread
 
-from gateway.embedded.programs import postgres_programs
+from gateway.embedded.binaries import postgres_programs
 from gateway.errors import SecretUnreadable
 from gateway.store import secrets, sources
 from gateway.store.database.migrations import migrate

@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from gateway.app.sockets import MAX_CONNECTIONS
+from gateway.app.server.http_protocol import MAX_CONNECTIONS
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.config_checks import judge_disk

@@ -95,7 +95,13 @@ def test_the_context_holds_the_source_and_no_secret() -> None:
         ".env", "deploy/secrets/operator_key", ".git/config", ".venv/bin/python", ".gateway/operator-key",
         "tests/conftest.py", "docker-compose.yml", "gateway/__pycache__/x.pyc", "gateway/app/__pycache__/x.pyc",
     )  # fmt: skip
-    sent = ("gateway/app/serve.py", "migrations/env.py", "requirements.txt", "deploy/requirements-build.txt", "LICENSE")
+    sent = (
+        "gateway/app/server/serve.py",
+        "migrations/env.py",
+        "requirements.txt",
+        "deploy/requirements-build.txt",
+        "LICENSE",
+    )
 
     assert [name for name in kept_out if is_sent(Path(name))] == []
     assert [name for name in sent if not is_sent(Path(name))] == []

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from gateway.admin.endpoints import LARGE
+from gateway.admin.endpoint import LARGE
 from gateway.calls import costly_validation as dear_checks
 from gateway.calls.costly_validation import CheckLimits
 from gateway.catalog.doctor.config_checks import judge_disk

@@ -13,11 +13,11 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from gateway.app.addresses import Addresses
+from gateway.app.backends import Addresses
 from gateway.app.build import build_app
-from gateway.app.keys import Keys
 from gateway.app.readiness import Readiness
-from gateway.app.sockets import Socket
+from gateway.app.secrets import Keys
+from gateway.app.server.http_protocol import Socket
 from gateway.settings import Settings
 from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS, Server, clients_of

@@ -23,11 +23,11 @@ import structlog
 from mcp import Client, MCPError
 from mcp_types import TextContent
 
-from gateway.embedded.folders import claim
 from gateway.embedded.postgres import running_postgres
 from gateway.embedded.redis import running_redis, socket_path
 from gateway.embedded.servers import EmbeddedUrls
-from gateway.embedded.watch import Watched
+from gateway.embedded.state_directory import claim
+from gateway.embedded.supervisor import Watched
 from tests.support.events import Wire, request
 from tests.support.gateway import ACCEPT, META, MODERN
 from tests.support.primitives import add, text_resource

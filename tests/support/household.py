@@ -11,14 +11,14 @@ from gateway.calls.pipeline import Calls
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, PrimitiveId, SourceId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Limits, Policy, Safety
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.principals import Principal
 from gateway.domain.queries import Queried
-from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.results import Completions, Contents, Messages
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Limits, Policy, Safety
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import LimitExceeded, NotFound
 from gateway.handlers.binding import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions

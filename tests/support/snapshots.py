@@ -6,9 +6,9 @@ from typing import Any
 
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import PrimitiveId, SourceId, TenantId
-from gateway.domain.policy import Policy, Safety
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.profiles import Profile
+from gateway.domain.tenancy.policy import Policy, Safety
+from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tools import Origin, Tool
 
 STATIC: Mapping[Family, dict[str, Any]] = {

@@ -10,7 +10,7 @@ from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.audit import AuditKind, CallRecord, Trail
 from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.principals import Operator
 from gateway.identity.authenticator import digest_key
 from gateway.redis.audit_heads import RedisHeads
 from gateway.redis.event_bus import Bus

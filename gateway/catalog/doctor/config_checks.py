@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.catalog.snapshots.python_primitives import CodeCatalog
 from gateway.domain.findings import Finding, Verdict
-from gateway.domain.policy import Decision, Policy, Safety
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
 from gateway.store.encryption import Sealer

@@ -21,7 +21,7 @@ from gateway.catalog.doctor.handler_checks import judge_handlers
 from gateway.catalog.doctor.store_checks import judge_database, judge_redis
 from gateway.catalog.snapshots.hidden_primitives import find_hidden
 from gateway.domain.findings import Finding, Verdict
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import GatewayError, SecretUnreadable, Unavailable
 from gateway.redis.diagnostics import RedisFacts, examine_redis
 from gateway.store import secrets, sources, tenants

@@ -17,7 +17,7 @@ from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.json_access import as_object, shorten
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import BadInput, GatewayError
 from gateway.store import primitives, tenants
 from gateway.store.engine import Store

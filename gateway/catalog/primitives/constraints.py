@@ -19,8 +19,8 @@ from gateway.catalog.transaction import Catalog
 from gateway.definitions.json_access import as_object, point
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
-from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, LimitExceeded, NameConflict, NameTaken, NotFound, ReferenceMissing
 from gateway.openapi.operation.names import RESERVED

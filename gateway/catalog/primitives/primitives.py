@@ -15,8 +15,8 @@ from gateway.catalog.primitives.validation import PreparedPrimitive, PrimitiveDr
 from gateway.catalog.transaction import Author, Catalog, Change, announce, change
 from gateway.domain.events import ResourceUpdated, TemplateChanged
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin
 from gateway.errors import Conflict, NotFound, NotYetSupported
 from gateway.openapi.operation.names import RESERVED

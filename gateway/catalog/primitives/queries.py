@@ -14,8 +14,8 @@ from gateway.catalog.transaction import Catalog
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.domain.overrides import Override
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import NotFound
 from gateway.openapi.operation.methods import judge_safety

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 
 TOOL = "tool:"
 OPERATION = "operation:"

@@ -6,8 +6,8 @@ from gateway.catalog.overrides.overlay import settle_operations
 from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by, settle_levels
 from gateway.catalog.snapshots.composition import index_operations, levels_of
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.store import operations, primitives, tool_aliases
 from gateway.store.engine import Db
 

@@ -22,8 +22,8 @@ from gateway.definitions.handlers.output_contracts import Definition, find_fault
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.safety import assess
 from gateway.definitions.handlers.specs import HandlerSpec
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
 
 _VALIDATE: Mapping[Family, Callable[[object], Definition]] = {

@@ -9,8 +9,8 @@ from gateway.catalog.primitives.safety import OPERATION, TOOL, Levels, called_by
 from gateway.catalog.snapshots.python_primitives import split_hidden
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.overrides import Alias
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 from gateway.store.operations import LoadedOperation

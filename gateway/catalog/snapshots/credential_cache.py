@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
-from gateway.domain.fair_cache import FairCache
+from gateway.domain.fairness.cache import FairCache
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.requests import Credential, NamedCredential
 from gateway.errors import DatabaseUnavailable
 from gateway.store import credentials, secrets
 from gateway.store.database.circuit_breaker import PROMPT_S

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gateway.catalog.snapshots.python_primitives import CodePrimitive
 from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.primitives import OwnedName
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.principals import Operator
 from gateway.errors import NotFound
 from gateway.store.audit import entries
 from gateway.store.engine import Db, Store

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
-from gateway.domain.fair_share import share_of
+from gateway.domain.fairness.share import share_of
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.queries import QueriedSource
 from gateway.errors import NotFound

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin
 
 

@@ -19,12 +19,12 @@ import structlog
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.composition import Renamed, compose
 from gateway.catalog.snapshots.python_primitives import CodeCatalog, primitives_for
-from gateway.domain.ceilings import DEFAULT_CEILINGS
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Limits, Policy
 from gateway.domain.primitives import Primitive
-from gateway.domain.profiles import Profile
 from gateway.domain.queries import QueriedSource
+from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS
+from gateway.domain.tenancy.policy import Limits, Policy
+from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tools import Tool
 from gateway.errors import DatabaseUnavailable, NotFound, Unavailable
 from gateway.store import egress, operations, primitives, profiles, sources, tenants, tool_aliases

@@ -9,10 +9,10 @@ from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
 from gateway.catalog.transaction import Catalog
 from gateway.domain.identifiers import TenantId
-from gateway.domain.listed import served_bytes
-from gateway.domain.profiles import Profile
-from gateway.domain.selection import compile_selection
+from gateway.domain.served_size import served_bytes
 from gateway.domain.sources import estimate_tokens
+from gateway.domain.tenancy.profiles import Profile
+from gateway.domain.tenancy.selection import compile_selection
 from gateway.store import operations, primitives, sources
 
 _EMPTY_LIST = len(b'{"tools":[]}')

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gateway.domain.http.plans import RequestPlan
 from gateway.domain.identifiers import SourceId
-from gateway.domain.plans import RequestPlan
 from gateway.domain.sources import Compilation, Source
 from gateway.domain.tools import Tool
 from gateway.errors import Fault, InvalidBody

@@ -18,7 +18,7 @@ import structlog
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable

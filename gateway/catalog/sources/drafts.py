@@ -9,8 +9,8 @@ import msgspec
 
 from gateway.catalog.sources.compilation import Content, Origin
 from gateway.catalog.sources.document_workers import Archive
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
-from gateway.domain.requests import Credential
 from gateway.domain.sources import (
     Compilation,
     Exposure,

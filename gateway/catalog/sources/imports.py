@@ -33,9 +33,9 @@ from gateway.catalog.sources.reports import encode_report, judge_policy
 from gateway.catalog.sources.sources import find_source
 from gateway.catalog.transaction import Author, Catalog, Change, change
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
-from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportReport, Source
+from gateway.domain.tenancy.policy import Policy
 from gateway.domain.tools import Tool
 from gateway.errors import Conflict, NameConflict, NameTaken
 from gateway.openapi.options import ImportOptions

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import msgspec
 
-from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.sources import Compilation, ImportReport
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
 
 _decode = msgspec.json.Decoder(ImportReport).decode
 

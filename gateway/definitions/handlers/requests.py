@@ -10,7 +10,7 @@ from gateway.definitions.json_access import as_object, point
 from gateway.definitions.projection import LONGEST, MOST_PATHS, is_path, is_pointer
 from gateway.definitions.templates.template import Template
 from gateway.definitions.uri.url_templates import UrlTemplate
-from gateway.domain.headers import FRAMING, OVERRIDES, is_private
+from gateway.domain.http.headers import FRAMING, OVERRIDES, is_private
 from gateway.errors import HandlerInvalid, TemplateInvalid
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "QUERY")

@@ -17,8 +17,8 @@ from gateway.definitions.handlers.specs import (
     TemplateSpec,
 )
 from gateway.definitions.json_access import as_object
-from gateway.domain.headers import METHOD_FIELD
-from gateway.domain.policy import Safety
+from gateway.domain.http.headers import METHOD_FIELD
+from gateway.domain.tenancy.policy import Safety
 
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "QUERY"))
 _METHODS = _SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote_plus
 
-from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.handlers.redaction.redaction import Credentials, Redaction
 from gateway.handlers.response_body.kinds import is_utf8
 

@@ -11,7 +11,7 @@ import msgspec
 
 from gateway.definitions.handlers.specs import CallStep, GatherStep, HttpSpec, HttpStep, IfStep, Step, StepsSpec
 from gateway.definitions.templates.template import Tree
-from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_answers import variables_of
 from gateway.handlers.http_request import Exit, Requester

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
-from gateway.domain.principals import Principal
 from gateway.domain.results import Contents
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import HandlerFailed
 from gateway.handlers.call_memo import Memory
 from gateway.handlers.interfaces import Call, LogLevel, Question

@@ -9,8 +9,8 @@ import anyio
 import msgspec
 from yarl import URL
 
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamRequest
 from gateway.domain.results import ABSENT, Absent
 from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
 from gateway.handlers.call_memo import Memory

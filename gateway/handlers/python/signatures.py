@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gateway.domain.principals import Principal
 from gateway.domain.results import Completions, Contents, Messages, Result
+from gateway.domain.tenancy.principals import Principal
 from gateway.handlers.python.context import Context
 
 ToolAnswer: TypeAlias = Result | str | Mapping[str, object]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 
 _WAITING = 1024
 _PATIENCE_S = 30.0

@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from gateway.domain.requests import Credential, UpstreamAnswer
+from gateway.domain.http.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
 from gateway.handlers.redaction.secret_encodings import forms_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text

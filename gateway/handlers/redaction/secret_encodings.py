@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from gateway.domain.requests import Credential
+from gateway.domain.http.requests import Credential
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ROUNDS, decode, squeeze
 
 SHORTEST = 6

@@ -1,6 +1,6 @@
 """What kind of body an answer has, by its content type and, where that says nothing, by its bytes."""
 
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 
 
 def kind_of(answer: UpstreamAnswer) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import codecs
 import msgspec
 
 from gateway.definitions.contract.metadata import is_mime_type
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body import kinds
 from gateway.handlers.response_body.charsets import decode_text

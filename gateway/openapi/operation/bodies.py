@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gateway.domain.plans import BodyKind, BodyPlan
+from gateway.domain.http.plans import BodyKind, BodyPlan
 from gateway.openapi.document.json_access import Object, Unusable, as_list, is_true_at, object_at, quote_text
 from gateway.openapi.document.references import References
 from gateway.openapi.operation.file_parts import FILE, Uploads, is_binary, is_encoded

@@ -7,7 +7,7 @@ safer than its method is.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.document.json_access import Object, as_object, clean_text
 from gateway.openapi.warnings import Remarks
 

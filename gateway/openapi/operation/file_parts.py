@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.domain.plans import BodyKind
+from gateway.domain.http.plans import BodyKind
 from gateway.openapi.document.json_access import (
     NOTHING,
     Object,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
-from gateway.domain.plans import BodyKind, FieldPlan, Style
+from gateway.domain.http.plans import BodyKind, FieldPlan, Style
 from gateway.openapi.document.json_access import (
     NOTHING,
     Object,

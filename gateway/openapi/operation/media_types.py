@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from gateway.domain.plans import BodyKind
+from gateway.domain.http.plans import BodyKind
 
 _NAME = r"[\w!#$&^.+*-]+"
 _FORM = re.compile(rf"{_NAME}/{_NAME}(?: *; *{_NAME}=(?:\"[\w !#$&^.+*/:;,=-]*\"|[\w!#$&^.+*/:-]+))*", re.ASCII)

@@ -1,6 +1,6 @@
 """What an HTTP method says of the requests that are made with it (RFC 9110)."""
 
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS", "QUERY", "TRACE"))
 _IDEMPOTENT = _SAFE | {"PUT", "DELETE"}

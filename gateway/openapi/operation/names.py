@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from gateway.domain.plans import Location
+from gateway.domain.http.plans import Location
 
 LONGEST = 64
 RESERVED = frozenset(

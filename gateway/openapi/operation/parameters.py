@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.domain.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
-from gateway.domain.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
+from gateway.domain.http.headers import DESCRIBED, FRAMING, METHOD_FIELD, is_private
+from gateway.domain.http.plans import BodyKind, FieldPlan, Location, ParameterPlan, Style
 from gateway.openapi.document.json_access import (
     NOTHING,
     Object,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.domain.plans import Location, ParameterPlan, RequestPlan, Style
+from gateway.domain.http.plans import Location, ParameterPlan, RequestPlan, Style
 from gateway.openapi.document.json_access import Object, object_at, quote_text
 from gateway.openapi.operation.bodies import Body
 from gateway.openapi.operation.media_types import accept_header

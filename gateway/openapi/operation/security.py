@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
-from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.openapi.document.json_access import Object, Unusable, as_list, as_object, object_at, quote_text, text_at
 from gateway.openapi.document.references import References, ref_tokens
 from gateway.openapi.document.schema_ids import Identifiers

@@ -2,7 +2,7 @@
 
 import orjson
 
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.document.json_access import clean_text, is_true_at, list_at, text_at
 from gateway.openapi.operation.input_schema import InputSchema
 from gateway.openapi.operation.methods import is_idempotent, judge_safety

@@ -5,7 +5,7 @@ Schemas refer to each other in circles, so nodes refer to each other by number; 
 
 import re
 
-from gateway.domain.plans import XmlKind, XmlNode
+from gateway.domain.http.plans import XmlKind, XmlNode
 from gateway.openapi.document.json_access import (
     NOTHING,
     Object,

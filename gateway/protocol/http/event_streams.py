@@ -11,7 +11,7 @@ import time
 from starlette.types import Message, Receive, Send
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
 from gateway.protocol.http.responses import Headers, answer
 from gateway.protocol.http.sse import HEADERS, PING

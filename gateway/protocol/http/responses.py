@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.errors import GatewayError
 from gateway.protocol.errors import code_of, details_of
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]

@@ -5,9 +5,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.policy import Decision
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.results import Contents
+from gateway.domain.tenancy.policy import Decision
 from gateway.domain.tools import Origin
 from gateway.errors import NotFound
 from gateway.handlers.binding import BoundResource

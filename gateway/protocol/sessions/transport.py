@@ -28,7 +28,7 @@ from gateway.protocol.sessions.response_sink import Outlet, Posted, PostOutlet
 from gateway.protocol.sessions.running_requests import TAKEN, Turn, TurnId, Turns
 from gateway.redis.sessions.records import new_session_id
 from gateway.redis.sessions.stores import Backing
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 
 log = structlog.get_logger(__name__)
 

@@ -24,7 +24,7 @@ from starlette.types import Scope
 from gateway.errors import BadInput
 from gateway.protocol.http.responses import error_message, id_of
 from gateway.protocol.request_context import Exchange
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)

@@ -24,7 +24,7 @@ from gateway.protocol.methods.streaming_hint import may_talk
 from gateway.protocol.request_context import Exchange, Spawn
 from gateway.protocol.stateless.envelope import misjudged, mismatched, read_request
 from gateway.protocol.stateless.subscription_stream import METHOD, ListenStreams
-from gateway.web.fields import fields_of
+from gateway.web.headers import fields_of
 
 log = structlog.get_logger(__name__)
 

@@ -16,8 +16,8 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import AccessToken
 from gateway.errors import RedisUnavailable
 from gateway.redis.event_bus import Bus
 

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.policy import Limits
+from gateway.domain.tenancy.policy import Limits
 from gateway.redis.event_bus import Bus
 from gateway.redis.limits.concurrency import RENEW_S, SYNC, Slots
 from gateway.redis.limits.token_bucket import LEASE, Rate

@@ -11,7 +11,7 @@ import time
 import anyio
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.policy import Limits
+from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
 from gateway.redis.event_bus import Bus

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import orjson
 
 from gateway.domain.audit import CallRecord
-from gateway.domain.policy import Levels
+from gateway.domain.tenancy.policy import Levels
 from gateway.store.audit.hash_chain import START, AuditRow, audit_id, link, now_us, storable
 from gateway.store.audit.signed_heads import End
 

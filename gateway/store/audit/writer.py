@@ -21,7 +21,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from gateway.domain.audit import AuditKind, CallRecord
-from gateway.domain.fair_queue import FairQueue
+from gateway.domain.fairness.queue import FairQueue
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
 from gateway.store.audit.chain_writer import APPEND, Chains, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us

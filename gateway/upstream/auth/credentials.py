@@ -12,8 +12,8 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import CredentialMissing
 from gateway.upstream.serialize.header_checks import is_header_value, is_sendable_header, is_token
 from gateway.upstream.serialize.percent_encoding import Unwritable, percent

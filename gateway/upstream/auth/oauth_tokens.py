@@ -12,10 +12,10 @@ from typing import Protocol
 
 import anyio
 
-from gateway.domain.fair_cache import FairCache
+from gateway.domain.fairness.cache import FairCache
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import AccessToken, Credential
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import AccessToken, Credential
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.upstream.auth.credentials import Security, choose
 from gateway.upstream.auth.token_endpoint import fetch_token

@@ -8,9 +8,9 @@ from urllib.parse import quote_plus, urlencode
 
 import msgspec
 
+from gateway.domain.http.plans import SchemePlan
+from gateway.domain.http.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.plans import SchemePlan
-from gateway.domain.requests import AccessToken, Credential, UpstreamAnswer, UpstreamRequest
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
 from gateway.upstream.client import Upstream

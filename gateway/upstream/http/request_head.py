@@ -3,7 +3,7 @@
 Our own headers come first: Host, then the user agent unless the request names one, and the encodings that we inflate.
 """
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.upstream.egress.origins import Origin
 from gateway.upstream.http.decompression import ACCEPTED

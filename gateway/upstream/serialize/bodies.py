@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from gateway.domain.plans import BodyKind, BodyPlan
+from gateway.domain.http.plans import BodyKind, BodyPlan
 from gateway.errors import NotYetSupported
 from gateway.upstream.serialize.file_arguments import OCTETS, read_file
 from gateway.upstream.serialize.header_checks import is_header_value

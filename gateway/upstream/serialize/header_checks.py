@@ -6,7 +6,7 @@ Whatever is written to an upstream was judged here first, and no error repeats w
 import re
 from functools import lru_cache
 
-from gateway.domain.headers import DESCRIBED, FRAMING, is_private
+from gateway.domain.http.headers import DESCRIBED, FRAMING, is_private
 
 _NAMES = 1024
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.domain.plans import BodyKind, BodyPlan
+from gateway.domain.http.plans import BodyKind, BodyPlan
 from gateway.upstream.serialize.file_arguments import looks_like_file
 from gateway.upstream.serialize.percent_encoding import is_list, is_object
 

@@ -6,7 +6,7 @@ A part may be a form or a multipart body of its own (OpenAPI 3.2, nested `encodi
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from gateway.domain.plans import BodyPlan, FieldPlan, Style, XmlNode
+from gateway.domain.http.plans import BodyPlan, FieldPlan, Style, XmlNode
 from gateway.errors import NotYetSupported
 from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_file, read_file
 from gateway.upstream.serialize.header_checks import is_header_value, is_token

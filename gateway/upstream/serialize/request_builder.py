@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid, Fault, NotYetSupported
 from gateway.upstream.serialize.bodies import BodyWriter, body_writer
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value, is_sendable_url, is_token

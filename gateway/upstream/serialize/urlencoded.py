@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gateway.domain.plans import FieldPlan
+from gateway.domain.http.plans import FieldPlan
 from gateway.upstream.serialize.media_types import is_json
 from gateway.upstream.serialize.percent_encoding import (
     Unwritable,

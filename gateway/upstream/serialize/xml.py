@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from gateway.domain.plans import XmlKind, XmlNode
+from gateway.domain.http.plans import XmlKind, XmlNode
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_text
 
 _NAME_START = r"A-Za-z_À-ÖØ-öø-˿Ͱ-ͽͿ-\u1fff\u200c\u200d⁰-\u218fⰀ-\u2fef、-\ud7ff豈-\ufdcfﷰ-\ufffd\U00010000-\U000effff"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pytest
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import EgressDenied, FetchFailed, UpstreamUnreachable
 from gateway.upstream.bulkhead import Rules
 from gateway.upstream.client import Upstream

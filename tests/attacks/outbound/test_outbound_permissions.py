@@ -13,9 +13,9 @@ from typing import TypeAlias
 import httpx
 import pytest
 
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, FetchFailed, TokenRefused, UpstreamError
 from gateway.upstream.auth.token_endpoint import fetch_token
 from gateway.upstream.bulkhead import Rules

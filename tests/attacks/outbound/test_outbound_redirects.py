@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import FetchFailed
 from gateway.upstream.auth.credentials import apply
 from gateway.upstream.client import Upstream

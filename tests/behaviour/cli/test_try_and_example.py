@@ -12,7 +12,7 @@ import pytest
 
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving as serving_upstream
-from gateway.cli.endpoint import Endpoint
+from gateway.cli.client.mcp_endpoint import Endpoint
 from tests.behaviour.cli.conftest import ROOT, environment, serving
 from tests.support.commands import run_gateway
 

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.oauth_tokens import Tokens
 from gateway.upstream.client import Upstream

@@ -13,9 +13,9 @@ import anyio.to_thread
 import httpx
 import pytest
 
-from gateway.app.hosted import Hosted
-from gateway.app.listeners import bind
-from gateway.app.registrations import Registrations
+from gateway.app.asgi_app import Hosted
+from gateway.app.python.registrations import Registrations
+from gateway.app.server.listeners import bind
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings, load_settings
 from tests.support.forks import Forked

@@ -19,7 +19,7 @@ from gateway.definitions.json_schema.validator import (
     compile_input,
     compile_output,
 )
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, OutputInvalid, Unavailable
 

@@ -9,8 +9,8 @@ import pytest
 from gateway.catalog import tenants
 from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.events import Event
-from gateway.domain.principals import Operator
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.identity.authenticator import digest_key
 from gateway.store.encryption import Sealer
 from gateway.store.engine import Store

@@ -6,8 +6,8 @@ from gateway.catalog import audit, egress, tenants
 from gateway.catalog.egress import StoredAllowLists
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.domain.audit import AuditFilter
-from gateway.domain.egress import Egress
 from gateway.domain.identifiers import TenantId
+from gateway.domain.tenancy.egress import Egress
 from gateway.errors import DatabaseUnavailable, InvalidBody, NotFound
 from gateway.store.engine import Store
 from gateway.upstream.egress.allow_list import NOTHING, read_stored

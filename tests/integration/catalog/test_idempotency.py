@@ -10,9 +10,9 @@ from gateway.catalog.idempotency import KeyedRequest, clean_up, keep, release, r
 from gateway.catalog.keys import KeyDraft
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Caller, Operator, Principal
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import Conflict, LimitExceeded
 from gateway.store import idempotency as records
 from gateway.store import jobs

@@ -17,11 +17,11 @@ from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
 from gateway.domain.credentials import Place
 from gateway.domain.identifiers import SourceId, new_profile_id
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Operator
-from gateway.domain.profiles import Profile, Rule
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.errors import (
     Conflict,
     DatabaseUnavailable,

@@ -18,10 +18,10 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.tenants import create_tenant
 from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId, new_profile_id
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Operator
-from gateway.domain.profiles import Profile
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.principals import Operator
+from gateway.domain.tenancy.profiles import Profile
 from gateway.domain.tools import Origin
 from gateway.errors import NotFound
 from gateway.store import tenants

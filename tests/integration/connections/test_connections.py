@@ -10,14 +10,14 @@ import pytest
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId, mint, new_operation_id, new_source_id
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Principal
-from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.sources import Exposure, Source, StoredOperation
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors

@@ -15,9 +15,9 @@ from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Principal
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import DatabaseUnavailable, NotFound
 from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors

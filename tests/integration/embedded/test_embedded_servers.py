@@ -11,8 +11,8 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from gateway.embedded.binaries import postgres_programs, redis_program
 from gateway.embedded.child import Account
-from gateway.embedded.programs import postgres_programs, redis_program
 from gateway.embedded.servers import EmbeddedServers, EmbeddedUrls
 from gateway.errors import DatabaseUnavailable, EmbeddedServerFailed
 from gateway.store.database.connection import connect_owner

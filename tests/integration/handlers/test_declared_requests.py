@@ -10,12 +10,12 @@ import anyio
 import msgspec
 import pytest
 
+from gateway.domain.http.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan, Style
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import OperationId, SourceId
-from gateway.domain.plans import BodyKind, BodyPlan, Location, ParameterPlan, RequestPlan, Style
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
-from gateway.domain.requests import Credential, NamedCredential
 from gateway.domain.results import Completions
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import EgressDenied, HandlerFailed, NotFound, UpstreamError
 from gateway.handlers.interfaces import InputRequired

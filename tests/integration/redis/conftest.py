@@ -17,7 +17,7 @@ import redis.asyncio
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
-from gateway.embedded.programs import redis_program
+from gateway.embedded.binaries import redis_program
 from gateway.redis.event_bus import Bus
 from gateway.redis.heartbeat import Life
 from gateway.redis.sessions.keys import SessionKeys

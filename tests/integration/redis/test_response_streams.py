@@ -10,7 +10,7 @@ import pytest
 from starlette.types import Message
 
 from gateway.domain.identifiers import KeyId
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http.event_streams import Stream
 from gateway.protocol.http.jsonrpc import forgotten, lost

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
-from gateway.domain.ceilings import Ceilings
 from gateway.domain.credentials import Place, StoredCredential
-from gateway.domain.egress import Egress
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (
     AuditId,
     KeyId,
@@ -25,14 +24,15 @@ from gateway.domain.identifiers import (
     new_watch_id,
     new_webhook_id,
 )
-from gateway.domain.keys import Key, Scope
 from gateway.domain.overrides import Override, Wishes
-from gateway.domain.policy import Decision, Limits, Policy, Safety
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.profiles import Profile, Rule
-from gateway.domain.requests import Credential
 from gateway.domain.sources import Exposure, Source, StoredOperation
-from gateway.domain.tenants import Tenant
+from gateway.domain.tenancy.ceilings import Ceilings
+from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.keys import Key, Scope
+from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
+from gateway.domain.tenancy.profiles import Profile, Rule
+from gateway.domain.tenancy.tenants import Tenant
 from gateway.domain.watches import Sighting, Watch
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.store import (

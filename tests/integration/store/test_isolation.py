@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError
 
-from gateway.domain.ceilings import Ceilings
-from gateway.domain.egress import Egress
+from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
 from gateway.domain.overrides import Wishes
-from gateway.domain.policy import Policy
 from gateway.domain.primitives import Family
-from gateway.domain.requests import Credential
+from gateway.domain.tenancy.ceilings import Ceilings
+from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.policy import Policy
 from gateway.domain.watches import Sighting
 from gateway.domain.webhooks import SigningSecrets
 from gateway.errors import GatewayError

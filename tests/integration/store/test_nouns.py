@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from gateway.domain.audit import AuditFilter, AuditKind
-from gateway.domain.egress import Egress
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Decision, Limits, Policy, Safety
-from gateway.domain.requests import Credential
 from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
 from gateway.domain.tools import Origin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import egress, keys, operations, policies, secrets, sources, tenants

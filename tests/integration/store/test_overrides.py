@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.domain.overrides import ALIAS_LIFE, Wishes
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
 from gateway.store import operations, overrides, sources, tenants, tool_aliases
 from gateway.store.engine import Store

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_primitive_id
-from gateway.domain.policy import Policy, Safety
 from gateway.domain.primitives import Family
-from gateway.domain.requests import Credential
+from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import credentials, keys, operations, policies, primitives, profiles, tenants
 from gateway.store.engine import Store

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import (
     EgressDenied,
     UpstreamAnswerBroken,

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
 from gateway.errors import (
     EgressDenied,
     UpstreamAnswerBroken,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
 from gateway.upstream.client import Upstream
 from tests.integration.upstream.loopback import OK, loopback, says

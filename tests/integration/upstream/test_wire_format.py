@@ -5,7 +5,7 @@ import asyncio
 import anyio
 import pytest
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.client import Upstream
 
 OURS = b"User-Agent: mcp-gateway\r\nAccept-Encoding: gzip, deflate\r\n"

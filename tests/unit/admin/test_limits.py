@@ -7,12 +7,12 @@ import anyio
 import pytest
 
 from gateway.admin.dispatch import work_of
-from gateway.admin.endpoints import NO_TENANT
+from gateway.admin.endpoint import NO_TENANT
 from gateway.admin.limits import AdminLimits, Work
-from gateway.admin.routes import ENDPOINTS
+from gateway.admin.routes.index import ENDPOINTS
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Caller, Operator, Principal
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import LimitExceeded
 
 HERE, THERE = "192.0.2.1", "198.51.100.1"

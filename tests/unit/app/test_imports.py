@@ -11,7 +11,7 @@ import sys
 print(*sys.modules, file=sys.stderr)
 """
 SERVE = f"""
-from gateway.cli.servers import import_serving
+from gateway.cli.commands.servers import import_serving
 import_serving()
 {REPORT}
 """
@@ -24,7 +24,7 @@ except SystemExit as ended:
 {REPORT}
 """
 AFTERWARDS = """
-from gateway.cli.spared import spare_modules
+from gateway.cli.spared_modules import spare_modules
 spare_modules()
 import mcp.server.lowlevel, sys
 assert "mcp.client" not in sys.modules and "mcp.server.mcpserver" not in sys.modules
@@ -39,7 +39,7 @@ assert not hasattr(mcp, "nothing_of_this_name") and not hasattr(mcp, "__nothing_
 """
 THREADS = """
 import sys, threading
-from gateway.cli.spared import spare_modules
+from gateway.cli.spared_modules import spare_modules
 spare_modules()
 sys.setswitchinterval(1e-6)
 found, ready = [], threading.Barrier(4)

@@ -5,7 +5,7 @@ import sys
 
 CHILD = """
 import resource, sys
-from gateway.app import serve
+from gateway.app.server import serve
 for soft, hard in ((512, 512), (256, 512)):
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     serve._allow_open_files()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.client.locations import find_admin_key
 from gateway.cli.failures import Failure
-from gateway.cli.places import find_admin_key
 from gateway.errors import BrokenSetting
 from gateway.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings, load_settings
 

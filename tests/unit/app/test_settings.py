@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.keys import find_keys
+from gateway.app.secrets import find_keys
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings, load_settings
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.calls.policy import CONFIRM
-from gateway.domain.policy import Decision, Policy, Safety
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.primitives import Family
-from gateway.domain.requests import Credential, NamedCredential
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.errors import PolicyDenied
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.previews.requests import LONGEST

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.calls import result_rendering
 from gateway.calls.duplicate_members import has_repeated_names
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 
 REPEATED = [
     b'{"a":1,"a":2}',

@@ -12,11 +12,11 @@ import pytest
 from gateway.calls.pipeline import Calls
 from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.audit import CallRecord
+from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Decision, Limits, Safety
-from gateway.domain.principals import Principal
-from gateway.domain.requests import UpstreamAnswer, UpstreamRequest
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Decision, Limits, Safety
+from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Origin, Tool
 from gateway.errors import (
     ArgumentsInvalid,

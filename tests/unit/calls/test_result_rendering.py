@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gateway.calls import result_rendering
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Principal
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import ArgumentsInvalid, Fault, RedisUnavailable
 
 

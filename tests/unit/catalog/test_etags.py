@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.catalog.etags import check_version, tag_of
-from gateway.domain.ceilings import DEFAULT_CEILINGS, BoundedPolicy, Ceilings, CeilingsInForce
-from gateway.domain.egress import Egress
-from gateway.domain.policy import Policy
+from gateway.domain.tenancy.ceilings import DEFAULT_CEILINGS, BoundedPolicy, Ceilings, CeilingsInForce
+from gateway.domain.tenancy.egress import Egress
+from gateway.domain.tenancy.policy import Policy
 from gateway.errors import PreconditionFailed
 
 

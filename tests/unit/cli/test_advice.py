@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.cli.advice import advise, explain_no_tools
-from gateway.cli.fields import JsonObject
-from gateway.cli.servers import try_spec
+from gateway.cli.commands.servers import try_spec
+from gateway.cli.input.json_fields import JsonObject
 
 _RELATIVE = "the server URL '/v1' is relative and no base URL is given"
 

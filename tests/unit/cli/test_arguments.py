@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.cli.arguments import allowed_kinds, parse_arguments, parse_value
-from gateway.cli.exits import Exit
+from gateway.cli.exit_codes import Exit
 from gateway.cli.failures import Failure
 
 _SCHEMA: dict[str, object] = {

@@ -10,22 +10,22 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
-from gateway.cli.credentials import credential
+from gateway.cli.commands.audit import audit
+from gateway.cli.commands.credentials import credential
+from gateway.cli.commands.keys import key
+from gateway.cli.commands.policies import parse_limits, policy
+from gateway.cli.commands.profiles import profile
+from gateway.cli.commands.prompts import prompt
+from gateway.cli.commands.resources import resource, template
+from gateway.cli.commands.sources import source
+from gateway.cli.commands.tenants import tenant
+from gateway.cli.commands.tools import tool
+from gateway.cli.commands.watches import watch
+from gateway.cli.commands.webhooks import webhook
 from gateway.cli.failures import Failure
-from gateway.cli.keys import key
-from gateway.cli.lazy import LazyGroup
+from gateway.cli.input.options import chosen, chosen_url, tenant_option, url_option
+from gateway.cli.lazy_group import LazyGroup
 from gateway.cli.main import gateway
-from gateway.cli.options import chosen, chosen_url, tenant_option, url_option
-from gateway.cli.policies import parse_limits, policy
-from gateway.cli.profiles import profile
-from gateway.cli.prompts import prompt
-from gateway.cli.resources import resource, template
-from gateway.cli.sources import source
-from gateway.cli.tenants import tenant
-from gateway.cli.tools import tool
-from gateway.cli.trail import audit
-from gateway.cli.watches import watch
-from gateway.cli.webhooks import webhook
 
 _GROUPS = {
     "tenant": tenant,
@@ -210,7 +210,7 @@ def test_limits_are_names_of_the_policy_with_numbers() -> None:
 
 def test_a_lazy_group_refuses_what_is_no_command() -> None:
     """Ours: a wrong entry in the table of commands is found by whoever runs it."""
-    group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exits:Exit", "Odd.")}, help="", epilog="")
+    group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:Exit", "Odd.")}, help="", epilog="")
 
     with pytest.raises(TypeError, match="is no command"):
         group.get_command(click.Context(group), "odd")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.cli.exits import MEANINGS, Exit, describe_exits
+from gateway.cli.exit_codes import MEANINGS, Exit, describe_exits
 from gateway.cli.failures import Failure, describe_fault, failure_of, first_leaf, one_line
 from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault
 

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.definitions.handlers.parser import parse_handler
 from gateway.definitions.handlers.safety import assess
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
 
 
 def http(method: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.app.extras import ExtraTool, register
+from gateway.app.python.primitives import ExtraTool, register
 from gateway.errors import ToolValidationError
 
 ROOT = Path(__file__).parents[3]

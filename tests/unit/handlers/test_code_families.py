@@ -8,9 +8,9 @@ import pytest
 from mcp_types import GetPromptResult, PromptMessage, ReadResourceResult, TextContent, TextResourceContents
 from structlog.testing import capture_logs
 
-from gateway.domain.policy import Decision, Policy
 from gateway.domain.primitives import Family
 from gateway.domain.results import Completions, Contents, Messages
+from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.errors import (
     ArgumentsInvalid,
     CallError,

@@ -10,9 +10,9 @@ import pytest
 from mcp_types import CallToolResult, TextContent
 from structlog.testing import capture_logs
 
-from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Result
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.errors import CapabilityMissing
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text

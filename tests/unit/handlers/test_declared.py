@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Completions
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import CallError, CapabilityMissing, ClientSilent, GatewayError, HandlerFailed, TemplateFailed
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context

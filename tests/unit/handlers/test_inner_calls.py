@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from gateway.calls.budget import DEEPEST, MOST_CALLS
-from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
 from gateway.domain.results import Contents, Messages
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.errors import GatewayError, HandlerFailed, LimitExceeded, NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context

@@ -7,7 +7,7 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.domain.requests import Credential, UpstreamAnswer
+from gateway.domain.http.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction.redaction import Redactor
 from tests.support.encodings import ENCODINGS, Encoding, Text
 

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
-from gateway.domain.keys import Key, MintedKey, Scope, mint_key
-from gateway.domain.principals import Operator, Principal
+from gateway.domain.tenancy.keys import Key, MintedKey, Scope, mint_key
+from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.authenticator import REFUSED, Credentials, digest_key
 

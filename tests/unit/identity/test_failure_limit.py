@@ -7,8 +7,8 @@ import pytest
 import structlog.testing
 
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import mint_key
-from gateway.domain.principals import Operator, Principal
+from gateway.domain.tenancy.keys import mint_key
+from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, Unauthenticated
 from gateway.identity.authenticator import Credentials
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit, Found

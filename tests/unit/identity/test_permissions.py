@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.domain.identifiers import KeyId, new_tenant_id
-from gateway.domain.keys import Scope
-from gateway.domain.principals import Operator, Principal
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import Forbidden, NotFound
 from gateway.identity.permissions import require
 

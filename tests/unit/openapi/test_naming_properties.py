@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.plans import Location
+from gateway.domain.http.plans import Location
 from gateway.openapi.operation.names import BODY, RESERVED, name_arguments, name_tools
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

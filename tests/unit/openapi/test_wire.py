@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import ArgumentsInvalid
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.openapi import SERVER, definition_of, only, operation, with_parameter

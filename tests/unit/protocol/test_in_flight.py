@@ -3,9 +3,9 @@
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Limits
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Limits
+from gateway.domain.tenancy.principals import Principal
 from gateway.errors import LimitExceeded
 from gateway.protocol.in_flight import SPARE, Crowds
 from gateway.redis.limits.stream_limiter import streams_of_key

@@ -1,7 +1,7 @@
 """The pace of one tenant's requests at a replica: counted on a clock of the test's own."""
 
 from gateway.domain.identifiers import TenantId
-from gateway.domain.policy import Limits
+from gateway.domain.tenancy.policy import Limits
 from gateway.protocol.request_rate import LEAST_PER_S, MOST_S, Pacing
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")

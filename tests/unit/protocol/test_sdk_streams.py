@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from gateway.app.sockets import Socket
+from gateway.app.server.http_protocol import Socket
 from tests.support.gateway import META
 
 Context = ServerRequestContext[Any, Any]

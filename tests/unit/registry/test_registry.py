@@ -9,13 +9,13 @@ from msgspec import structs
 
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, ProfileId, SourceId, TenantId
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Decision, Policy, Safety
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Principal
-from gateway.domain.profiles import DEFAULT_PROFILE, Profile, Rule
-from gateway.domain.requests import Credential, NamedCredential
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Decision, Policy, Safety
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
 from gateway.domain.tools import Origin
 from gateway.errors import InvalidCursor
 from gateway.handlers.binding import Binder

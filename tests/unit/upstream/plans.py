@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Location, ParameterPlan, RequestPlan, Style
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, Location, ParameterPlan, RequestPlan, Style
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.serialize.request_builder import RequestBuilder
 
 ORIGIN = "https://api.example.com"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.upstream.http.errors import (
     BrokenOff,
     ConnectedLate,

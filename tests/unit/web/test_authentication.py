@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from gateway.domain.identifiers import KeyId
-from gateway.domain.keys import Key
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.keys import Key
+from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Unauthenticated
 from gateway.identity.authenticator import Credentials
-from gateway.telemetry.labels import LABELS, Labels
+from gateway.telemetry.log_context import LABELS, Labels
 from gateway.web.authentication import authenticate, authorization_of, caller_of
 
 OPERATOR_KEY = "0123456789abcdef0123456789abcdef"

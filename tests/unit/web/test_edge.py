@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from gateway.telemetry.labels import add_labels
+from gateway.telemetry.log_context import add_labels
 from gateway.web.edge import Edge, EdgeLimits
 
 Headers = list[tuple[bytes, bytes]]

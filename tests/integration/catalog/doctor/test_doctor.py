@@ -19,9 +19,9 @@ from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.domain.findings import Finding, Verdict
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.requests import Credential
 from gateway.store import primitives
 from gateway.store.database.connection import connect_owner
 from gateway.store.encryption import Sealer

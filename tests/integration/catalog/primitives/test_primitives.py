@@ -19,9 +19,9 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author
 from gateway.domain.events import CatalogMoved, ResourceUpdated
 from gateway.domain.order import Order
-from gateway.domain.policy import Limits, Policy, Safety
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.policy import Limits, Policy, Safety
+from gateway.domain.tenancy.principals import Operator
 from gateway.errors import (
     Conflict,
     LimitExceeded,

@@ -13,9 +13,9 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author, Catalog
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
-from gateway.domain.keys import Scope
-from gateway.domain.policy import Decision, Policy
-from gateway.domain.principals import Operator
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.policy import Decision, Policy
+from gateway.domain.tenancy.principals import Operator
 from gateway.errors import (
     Conflict,
     InvalidBody,

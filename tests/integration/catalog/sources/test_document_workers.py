@@ -13,9 +13,9 @@ import anyio
 import orjson
 import pytest
 
-from gateway.admin.forms import SPLIT
+from gateway.admin.validation import SPLIT
 from gateway.catalog.sources.document_workers import Archive, Workers, WorkLimits
-from gateway.domain.fair_share import FairShare
+from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, DocumentTooLarge, InvalidBody, InvalidDocument, LimitExceeded, Unavailable
 from gateway.openapi.compiler import compile_document

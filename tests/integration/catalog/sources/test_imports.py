@@ -13,11 +13,11 @@ from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
-from gateway.domain.policy import Policy
+from gateway.domain.http.requests import Credential
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Operator
 from gateway.domain.refusals import RemovalsRefused
-from gateway.domain.requests import Credential
+from gateway.domain.tenancy.policy import Policy
+from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tools import Tool
 from gateway.errors import (
     EgressDenied,

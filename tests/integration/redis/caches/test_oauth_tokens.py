@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import TenantId
-from gateway.domain.requests import AccessToken
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.event_bus import Bus
 

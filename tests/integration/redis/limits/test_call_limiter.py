@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.policy import Limits
+from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded
 from gateway.redis.event_bus import Bus
 from gateway.redis.limits.call_limiter import Buckets

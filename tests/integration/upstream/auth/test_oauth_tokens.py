@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 import anyio
 import pytest
 
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential
 from gateway.errors import TokenRefused, UpstreamError
 from gateway.redis.caches.oauth_tokens import SharedTokens
 from gateway.redis.event_bus import Bus

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from gateway.domain.requests import UpstreamRequest
+from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import EgressDenied, UpstreamTimeout, UpstreamUnreachable
 from gateway.upstream.bulkhead import Rules
 from gateway.upstream.client import Upstream

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import UpstreamAnswerBroken, UpstreamError, UpstreamUnreachable
 from gateway.upstream.bulkhead import Rules
 from gateway.upstream.client import Upstream

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.app.installation import describe_installation
-from gateway.app.keys import Keys
-from gateway.app.registrations import Registrations
+from gateway.app.python.registrations import Registrations
+from gateway.app.secrets import Keys
 from gateway.catalog.doctor.config_checks import (
     Installation,
     judge_clock,

@@ -10,7 +10,7 @@ import pytest
 from gateway.catalog.overrides.overlay import overlay, settle_operations
 from gateway.domain.identifiers import OperationId, OverrideId, SourceId
 from gateway.domain.overrides import NOTHING, Override, Wishes
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.store.operations import LoadedOperation
 

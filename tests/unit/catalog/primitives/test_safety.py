@@ -7,8 +7,8 @@ import pytest
 
 from gateway.catalog.primitives.safety import refer_to_operation, settle_levels
 from gateway.domain.identifiers import PrimitiveId
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
 
 SAFE, MODERATE, DANGEROUS = Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS
 

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.catalog.primitives.references import CalledTool, PinnedOperation, Request
 from gateway.catalog.primitives.validation import PrimitiveDraft, prepare
-from gateway.domain.policy import Safety
 from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
 from gateway.errors import DefinitionInvalid, HandlerInvalid, ToolValidationError
 from tests.support.primitives import OPEN, prompt, resource, static_tool, template, text_prompt, text_resource, tool
 

@@ -8,8 +8,8 @@ from gateway.catalog.snapshots.python_primitives import CodePrimitive, primitive
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import OperationId, OverrideId, PrimitiveId, SourceId, TenantId
 from gateway.domain.overrides import Alias, Override, Wishes
-from gateway.domain.policy import Policy, Safety
 from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.domain.tools import Origin, Tool
 from gateway.store.operations import LoadedOperation
 

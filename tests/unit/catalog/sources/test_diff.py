@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from gateway.catalog.sources.diff import compare
 from gateway.domain.identifiers import OperationId, SourceId
-from gateway.domain.policy import Safety
 from gateway.domain.sources import OperationChange, StoredOperation
+from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tools import Origin, Tool
 
 SOURCE = SourceId("src_1")

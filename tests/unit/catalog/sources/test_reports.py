@@ -3,8 +3,8 @@
 import orjson
 
 from gateway.catalog.sources.reports import decode_report, encode_report, judge_policy
-from gateway.domain.policy import Decision, Policy
 from gateway.domain.sources import Compilation
+from gateway.domain.tenancy.policy import Decision, Policy
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from tests.support.documents import pets

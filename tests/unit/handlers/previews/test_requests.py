@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.handlers.previews.requests import LONGEST, blank_members, escape, finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 

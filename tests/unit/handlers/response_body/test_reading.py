@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.requests import UpstreamAnswer
+from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed
 from gateway.handlers.response_body.reading import read_json
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Style
+from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, Style
 from gateway.domain.sources import Status
 from tests.support.openapi import body_of, fate, input_of, only, operation, with_body
 

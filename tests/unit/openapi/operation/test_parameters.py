@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.plans import Location, ParameterPlan, Style
+from gateway.domain.http.plans import Location, ParameterPlan, Style
 from gateway.domain.sources import Status
 from tests.support.openapi import document, fate, input_of, only, operation, with_parameter
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.plans import SchemeKind, SchemePlan
+from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.sources import Status
 from tests.support.openapi import compile_it, fate, only, operation
 

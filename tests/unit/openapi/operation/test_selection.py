@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.policy import Safety
 from gateway.domain.sources import Compilation, OperationReport, OperationRule, Status
+from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.query.outline import Outline, decode_outline
 from gateway.openapi.query.tools import DEFINITIONS
 from tests.support.openapi import compile_it, definition_of, document, fate, only, operation

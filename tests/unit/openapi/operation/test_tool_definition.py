@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.domain.policy import Safety
+from gateway.domain.tenancy.policy import Safety
 from tests.support.openapi import compile_it, definition_of, document, fate, only, operation
 
 

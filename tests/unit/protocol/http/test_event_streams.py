@@ -3,7 +3,7 @@
 from starlette.types import Message
 
 from gateway.domain.identifiers import KeyId, TenantId
-from gateway.domain.principals import Principal
+from gateway.domain.tenancy.principals import Principal
 from gateway.protocol.http.event_streams import Stream
 from gateway.protocol.http.sse import PING
 

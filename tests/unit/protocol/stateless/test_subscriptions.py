@@ -12,12 +12,12 @@ from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams
 
 from gateway.connections.subscribers import Listener
 from gateway.definitions.json_schema.validator_cache import Validators
+from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import KeyId, SourceId, TenantId
-from gateway.domain.keys import Scope
 from gateway.domain.primitives import Family
-from gateway.domain.principals import Principal
-from gateway.domain.profiles import DEFAULT_PROFILE
-from gateway.domain.requests import Credential, NamedCredential
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import Unavailable
 from gateway.handlers.binding import Binder
 from gateway.protocol.request_context import CURRENT, Exchange

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from gateway.domain.plans import SchemeKind, SchemePlan
-from gateway.domain.requests import Credential, UpstreamRequest
+from gateway.domain.http.plans import SchemeKind, SchemePlan
+from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import CredentialMissing
 from gateway.upstream.auth.credentials import apply, digest_of_headers
 from tests.unit.upstream.plans import header

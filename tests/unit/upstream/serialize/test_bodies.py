@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Style
+from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, Style
 from gateway.errors import ArgumentsInvalid, NotYetSupported
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.unit.upstream.plans import body_plan, header, plan, sent

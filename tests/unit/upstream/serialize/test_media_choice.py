@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan
+from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan
 from gateway.upstream.serialize.media_choice import fit
 
 FILE = {"base64": "aGk=", "content_type": "image/gif"}

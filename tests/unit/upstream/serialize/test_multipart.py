@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from python_multipart.multipart import File, parse_form
 
-from gateway.domain.plans import BodyKind, BodyPlan, FieldPlan, Style, XmlNode
+from gateway.domain.http.plans import BodyKind, BodyPlan, FieldPlan, Style, XmlNode
 from gateway.errors import ArgumentsInvalid, NotYetSupported
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.support.fidelity import Part, parse_parts

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.domain.plans import Location, ParameterPlan, Style
+from gateway.domain.http.plans import Location, ParameterPlan, Style
 from gateway.errors import ArgumentsInvalid, NotYetSupported
 from gateway.upstream.serialize.path_safety import has_dot_segment
 from gateway.upstream.serialize.request_builder import RequestBuilder

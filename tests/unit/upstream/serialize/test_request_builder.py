@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.plans import Location, ParameterPlan, RequestPlan, Style
+from gateway.domain.http.plans import Location, ParameterPlan, RequestPlan, Style
 from gateway.errors import ArgumentsInvalid, NotYetSupported
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from tests.unit.upstream.plans import ORIGIN, header, parameter, plan, sent, target

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.plans import Location, Style
+from gateway.domain.http.plans import Location, Style
 from gateway.errors import ArgumentsInvalid
 from tests.unit.upstream.plans import header, parameter, plan, sent, target
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.plans import XmlKind, XmlNode
+from gateway.domain.http.plans import XmlKind, XmlNode
 from gateway.upstream.serialize.percent_encoding import Unwritable
 from gateway.upstream.serialize.request_builder import RequestBuilder
 from gateway.upstream.serialize.xml import xml_writer

@@ -1,0 +1,72 @@
+"""The process that takes the document out of a large request body: `python -I -m gateway.admin.body_splitter`.
+
+Reading such a body holds the interpreter for longer than others may wait, in whatever thread it is done. The rules of
+what is acceptable JSON are those of every other body.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+from gateway.errors import DocumentTooLarge, Fault, InvalidBody
+from gateway.openapi.document.document import MOST_NODES
+from gateway.openapi.worker import serve
+from gateway.openapi.worker_messages import Message, Rest, Task, tell_document
+from gateway.web.bodies import load_json, refuse_many_values
+
+LARGEST_REST = 1024 * 1024
+"""How many bytes a body may have beside its document."""
+
+_MOST_VALUES = 2 * MOST_NODES + LARGEST_REST
+"""No acceptable body has as many; reading ten million empty objects took six seconds and a gigabyte."""
+
+
+def main() -> None:
+    """Split one body."""
+    serve(sys.stdin.buffer, sys.stdout.buffer, split)
+
+
+def split(_: Task, body: bytes) -> Iterator[Message]:
+    """What the body holds beside its document or archive, then that.
+
+    Raises:
+        InvalidBody: it is no JSON object.
+        DocumentTooLarge: it holds too many values, or too much beside its document.
+    """
+    refuse_many_values(body, values=_MOST_VALUES, containers=_MOST_VALUES)
+    content = load_json(body)
+    if not isinstance(content, dict):
+        raise InvalidBody("the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")])
+    fields = cast("dict[str, object]", content)
+    place, document = _take(fields)
+    rest = json.dumps(fields).encode()
+    if len(rest) > LARGEST_REST:
+        raise DocumentTooLarge(f"the body has more than {LARGEST_REST} bytes beside its document")
+    yield Rest(fields=rest, place=place)
+    yield from tell_document(document)
+
+
+def _take(fields: dict[str, object]) -> tuple[tuple[str, ...], bytes]:
+    """Take out what may be large, where it has a form that is accepted at all."""
+    document = fields.get("document")
+    if isinstance(document, str | dict):
+        fields["document"] = None
+        return ("document",), _encode(cast("object", document))
+    archive = fields.get("archive")
+    if isinstance(archive, dict):
+        holder = cast("dict[str, object]", archive)
+        text = holder.get("base64")
+        if isinstance(text, str):
+            holder["base64"] = None
+            return ("archive", "base64"), _encode(text)
+    return (), b""
+
+
+def _encode(value: object) -> bytes:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""The OpenAPI 3.1 document of the REST face, made from the table of routes and the models they use."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import cast
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from gateway.admin.endpoint import Route, is_upsert
+from gateway.admin.idempotency import takes_key
+from gateway.admin.openapi.examples import example_of
+from gateway.admin.openapi.field_descriptions import meaning_of
+from gateway.admin.requests.models import NoBody
+from gateway.admin.responses.models import Problem
+from gateway.admin.responses.sources import ImportTried, SourceChanged
+
+Json = dict[str, object]
+
+_IN_PATH = re.compile(r"\{(\w+)\}")
+_VERSION = "1.0.0"
+DOCUMENT = "/openapi.json"
+"""Where the document itself is."""
+
+_REFERENCE = "#/components/schemas/{model}"
+_ABOUT = """Tenants, keys, sources, tools, policy and audit.
+
+Every refusal is a problem document (RFC 9457); a method that a path does not have is 405, and what is too long or too
+slow before any path is looked at is 408, 414 or 431. What is not the caller's
+answers like what does not exist. Unknown fields and parameters are refused. Lists are read in parts: `next_cursor` of
+one answer is `cursor` of the next, with the same search, filters and order. `search` finds a text in what names or
+describes an item, in any case; `%`, `_` and `*` stand for themselves. `sort` takes one field, with `-` in front from
+the last to the first. `If-Match` is honoured when it is sent and never required.
+A PUT by name replaces the object (200) or creates it (201); `If-None-Match: *` creates only, `If-Match` replaces only.
+`Idempotency-Key` makes a POST inside a tenant repeatable for 24 hours: it is done once and its answer is sent again."""
+_OWN: Json = {
+    "operationId": "get_openapi",
+    "summary": "This document; no credential is needed.",
+    "tags": ["openapi"],
+    "security": [],
+    "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": {"type": "object"}}}}},
+}
+_TAG: Json = {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}}
+_LOCATION: Json = {"description": "The path of what was made.", "required": True, "schema": {"type": "string"}}
+_RETRY_AFTER: Json = {
+    "description": "Seconds after which to try again.",
+    "required": True,
+    "schema": {"type": "integer", "minimum": 1},
+}
+_RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_IF_MATCH: Json = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "Change the object only if it still has this version.",
+    "schema": {"type": "string"},
+}
+_IF_NONE_MATCH: Json = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "Create the object, and never replace one.",
+    "schema": {"type": "string", "const": "*"},
+}
+_IDEMPOTENCY_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Do the request once: for 24 hours the same request of the same credential under this key gets the"
+    " same answer, with `Idempotency-Replayed: true`. Another request under it is 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_TAGS: Mapping[str, str] = {
+    "audit": "What was done, by whom, with what outcome, and whether the trail is whole.",
+    "ceilings": "The most that each limit of a tenant may be.",
+    "credentials": "Secrets that declared handlers and watches name; written, never shown.",
+    "doctor": "Whether the installation is sound.",
+    "egress": "Private upstreams that the operator lets one tenant reach.",
+    "keys": "Credentials of a tenant's clients and people.",
+    "openapi": "This document.",
+    "policy": "What calls need by their safety level, and the tenant's limits.",
+    "profiles": "Named selections of a tenant's primitives, each at its own URL.",
+    "prompts": "Prompts that clients can get.",
+    "resource-templates": "Templates of resources that clients can read.",
+    "resources": "Resources that clients can read and follow.",
+    "schemas": "The JSON Schemas of definitions and handlers.",
+    "sources": "OpenAPI documents, and the tools made of them.",
+    "tenants": "The customers or teams that the gateway keeps apart.",
+    "tools": "Tools that clients can call.",
+    "watches": "URLs that are looked at, to tell when a resource changed.",
+    "webhooks": "Where a tenant's own systems say that resources changed.",
+}
+_PARAMETERS: Mapping[str, str] = {
+    "t": "The tenant's slug or id.",
+    "name": "Its name or id.",
+    "id": "Its id.",
+}
+
+
+def describe(routes: Sequence[Route], *, server: str) -> Json:
+    """The document of these routes, served under this path."""
+    schemas = _collect_schemas(routes)
+    paths: dict[str, Json] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _describe_operation(route, schemas)
+    paths[DOCUMENT] = {"get": _OWN}
+    queries = {route.query.__name__ for route in routes}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Gateway admin API", "version": _VERSION, "description": _ABOUT},
+        "servers": [{"url": server}],
+        "security": [{"key": []}],
+        "tags": [{"name": name, "description": _TAGS[name]} for name in sorted(_tags_of(paths))],
+        "paths": paths,
+        "components": {
+            "schemas": {name: schema for name, schema in schemas.items() if name not in queries},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "The operator key or a tenant's API key."}
+            },
+        },
+    }
+
+
+def _tags_of(paths: Mapping[str, Json]) -> set[str]:
+    operations = (cast("Json", operation) for item in paths.values() for operation in item.values())
+    return {tag for operation in operations for tag in cast("list[str]", operation["tags"])}
+
+
+def statuses_of(route: Route) -> frozenset[int]:
+    """The statuses of the refusals that a route can answer with."""
+    has_body = route.body is not NoBody
+    return route.problems.union(
+        {400, 401, 403, 429, 500, 503},
+        {404} if "{t}" in route.path else (),
+        {413} if has_body or route.method == "POST" else (),
+        {415} if has_body else (),
+        {412} if _is_conditional(route) else (),
+        {409, 422} if takes_key(route.method, route.path) else (),
+    )
+
+
+def _collect_schemas(routes: Sequence[Route]) -> dict[str, Json]:
+    sent: set[type[BaseModel]] = {model for route in routes for model in (route.body, route.query)}
+    shown = {model for route in routes for model in route.answers.values() if model is not None} | {Problem}
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((model, "validation") for model in _by_name(sent - {NoBody})),
+        *((model, "serialization") for model in _by_name(shown)),
+    ]
+    _, collected = models_json_schema(models, ref_template=_REFERENCE)
+    schemas = cast("dict[str, Json]", _tidy(collected["$defs"]))
+    for name, schema in schemas.items():
+        _explain(name, schema)
+    return schemas
+
+
+def _explain(model: str, schema: Json) -> None:
+    """Say of each field what it means, where its model does not."""
+    for field, described in cast("Mapping[str, Json]", schema.get("properties", {})).items():
+        if "description" not in described and (meaning := meaning_of(model, field)):
+            described["description"] = meaning
+
+
+def _describe_operation(route: Route, schemas: Mapping[str, Json]) -> Json:
+    described: Json = {"operationId": route.name, "summary": route.summary, "tags": [_tag(route)]}
+    if parameters := [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)]:
+        described["parameters"] = parameters
+    if route.body is not NoBody:
+        example = example_of(route.body.__name__, _tag(route))
+        content = {"application/json": {"schema": _reference(route.body), "example": example}}
+        described["requestBody"] = {"required": True, "content": content}
+    answers = {str(status): _describe_answer(route, status) for status in sorted(route.answers)}
+    refusals = {str(status): _describe_refusal(status) for status in sorted(statuses_of(route))}
+    return {**described, "responses": answers | refusals}
+
+
+def _describe_answer(route: Route, status: int) -> Json:
+    described: Json = {"description": HTTPStatus(status).phrase}
+    model = route.answers[status]
+    if model is not None:
+        described["content"] = {"application/json": {"schema": _reference(model)}}
+        headers: Json = {}
+        if route.has_tag and model is not ImportTried:
+            headers["ETag"] = {**_TAG, "required": model is not SourceChanged}
+        if status == HTTPStatus.CREATED:
+            headers["Location"] = _LOCATION
+        if headers:
+            described["headers"] = headers
+    return described
+
+
+def _describe_refusal(status: int) -> Json:
+    content = {"application/problem+json": {"schema": _reference(Problem)}}
+    described: Json = {"description": HTTPStatus(status).phrase, "content": content}
+    return described | ({"headers": {"Retry-After": _RETRY_AFTER}} if status in _RETRIED else {})
+
+
+def _path_parameters(route: Route) -> Iterable[Json]:
+    for name in _IN_PATH.findall(route.path):
+        schema = {"type": "string"}
+        yield {"name": name, "in": "path", "required": True, "description": _PARAMETERS[name], "schema": schema}
+
+
+def _query_parameters(route: Route, schemas: Mapping[str, Json]) -> Iterable[Json]:
+    properties = cast("Mapping[str, Json]", schemas[route.query.__name__].get("properties", {}))
+    for name, schema in properties.items():
+        plain = {key: value for key, value in schema.items() if key not in {"description", "examples"}}
+        described: Json = {"name": name, "in": "query", "description": schema["description"], "schema": plain}
+        [example] = cast("list[object]", schema.get("examples", [None]))
+        yield described if example is None else {**described, "example": example}
+
+
+def _header_parameters(route: Route) -> Iterable[Json]:
+    if _is_conditional(route):
+        yield _IF_MATCH
+    if is_upsert(route):
+        yield _IF_NONE_MATCH
+    if takes_key(route.method, route.path):
+        yield _IDEMPOTENCY_KEY
+
+
+def _is_conditional(route: Route) -> bool:
+    return route.has_tag and (is_upsert(route) or (route.method != "GET" and HTTPStatus.CREATED not in route.answers))
+
+
+def _tag(route: Route) -> str:
+    return next((word for word in route.path.split("/")[3:4]), route.path.split("/")[1])
+
+
+def _reference(model: type[BaseModel]) -> Json:
+    return {"$ref": _REFERENCE.format(model=model.__name__)}
+
+
+def _by_name(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    return sorted(models, key=lambda model: model.__name__)
+
+
+def _tidy(schema: object) -> object:
+    """The schema without what Pydantic adds for itself: titles made of names, null as the default of what is absent."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _tidy(value)
+        for name, value in cast("dict[str, object]", schema).items()
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
+    }

@@ -1,0 +1,1 @@
+"""Models of request bodies and queries."""

@@ -1,0 +1,123 @@
+"""Query parameters of lists: a text to search for, filters of the noun, and an order."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gateway.admin.openapi.formats import PRINTABLE
+from gateway.admin.requests.models import Absent, PageQuery
+from gateway.admin.requests.primitives import Text, Uri
+from gateway.domain.credentials import Place
+from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.keys import KeyState, Scope
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tools import Origin
+
+_SORT = "What the list is ordered by; `-` in front: from the last to the first."
+
+Search = Annotated[
+    str | Absent,
+    Field(
+        min_length=1,
+        max_length=200,
+        pattern=PRINTABLE,
+        description="Only items with this text in what names or describes them, in any case; no character is special.",
+        examples=["invoice"],
+    ),
+]
+Enabled = Annotated[bool | Absent, Field(description="Only items that clients have, or have not.")]
+ByName = Annotated[Literal["name", "-name"] | Absent, Field(description=_SORT, examples=["-name"])]
+ByNameOrTime = Annotated[
+    Literal["name", "-name", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
+]
+ByUriOrTime = Annotated[
+    Literal["uri", "-uri", "created_at", "-created_at"] | Absent, Field(description=_SORT, examples=["-created_at"])
+]
+BySlugNameOrTime = Annotated[
+    Literal["slug", "-slug", "name", "-name", "created_at", "-created_at"] | Absent,
+    Field(description=_SORT, examples=["-created_at"]),
+]
+
+
+class ListQuery(PageQuery):
+    """Search and order of a list; filters narrow each other."""
+
+    search: Search = None
+
+
+class TenantListQuery(ListQuery):
+    """Search and order of tenants."""
+
+    sort: BySlugNameOrTime = None
+
+
+class KeyListQuery(ListQuery):
+    """Search, filters and order of keys; without `sort` they are ordered by id."""
+
+    scope: Annotated[Scope | Absent, Field(description="Only keys that may be used for this.")] = None
+    state: Annotated[KeyState | Absent, Field(description="Only keys in this state.")] = None
+    profile: Annotated[Text | Absent, Field(description="Only keys that are bound to this profile.")] = None
+    sort: ByNameOrTime = None
+
+
+class SourceListQuery(ListQuery):
+    """Search, filters and order of sources."""
+
+    expose: Annotated[Exposure | Absent, Field(description="Only sources whose operations are reached so.")] = None
+    sort: ByNameOrTime = None
+
+
+class PrimitiveListQuery(ListQuery):
+    """Search, filters and order of primitives."""
+
+    origin: Annotated[Origin | Absent, Field(description="Only items that come from there.")] = None
+    safety: Annotated[Safety | Absent, Field(description="Only items with this level in force.")] = None
+    enabled: Enabled = None
+
+
+class ToolListQuery(PrimitiveListQuery):
+    """Search, filters and order of tools."""
+
+    source: Annotated[Text | Absent, Field(description="Only tools of the source of this name.")] = None
+    sort: ByName = None
+
+
+class PromptListQuery(PrimitiveListQuery):
+    """Search, filters and order of prompts."""
+
+    sort: ByNameOrTime = None
+
+
+class UriListQuery(PrimitiveListQuery):
+    """Search, filters and order of items, or the one item of a URI."""
+
+    uri: Annotated[Uri | Absent, Field(description="Only the item of this URI or URI template.")] = None
+    sort: ByUriOrTime = None
+
+
+class ProfileListQuery(ListQuery):
+    """Search and order of profiles."""
+
+    sort: ByName = None
+
+
+class CredentialListQuery(ListQuery):
+    """Search, filters and order of credentials."""
+
+    place: Annotated[Place | Absent, Field(description="Only credentials that go there.")] = None
+    sort: ByNameOrTime = None
+
+
+class WebhookListQuery(ListQuery):
+    """Search and order of webhooks."""
+
+    sort: ByNameOrTime = None
+
+
+class WatchListQuery(ListQuery):
+    """Search, filters and order of watches, or the one watch of a resource."""
+
+    uri: Annotated[Uri | Absent, Field(description="Only the watch of this resource.")] = None
+    credential: Annotated[Text | Absent, Field(description="Only watches that send this credential.")] = None
+    failing: Annotated[bool | Absent, Field(description="Only watches whose last look failed, or did not.")] = None
+    sort: ByUriOrTime = None

@@ -1,0 +1,162 @@
+"""What a request may hold about primitives, profiles and credentials; what is in a definition is judged further in."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from gateway.admin.openapi.formats import LABEL, METHOD, NAME
+from gateway.admin.requests.models import (
+    GIVEN,
+    Absent,
+    Asked,
+    Label,
+    SecretText,
+    Sent,
+    UserName,
+)
+from gateway.domain.credentials import Place
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
+
+_MOST_RULES = 50
+_MOST_IN_RULE = 100
+_LONGEST_URI = 2048
+
+
+def _check_printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must not hold control characters")
+    return value
+
+
+def _check_lines(value: str) -> str:
+    if not value.replace("\n", "").isprintable():
+        raise ValueError("must not hold control characters but line feeds")
+    return value
+
+
+Definition = Annotated[
+    dict[str, object],
+    Field(description="The protocol's own object; `GET /schemas` lists the JSON Schema of each."),
+]
+HandlerObject = Annotated[
+    dict[str, object],
+    Field(description="What runs it, by `kind`; `GET /schemas` lists the JSON Schema of each."),
+]
+Level = Annotated[Safety, Field(strict=False)]
+Uri = Annotated[str, Field(min_length=1, max_length=_LONGEST_URI), AfterValidator(_check_printable)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_printable)]
+Texts = Annotated[list[Text], Field(max_length=_MOST_IN_RULE)]
+ProfileName = Annotated[str, Field(pattern=LABEL, description="A DNS label; it stands in the URL.")]
+CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the tenant.")]
+Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
+
+
+class PrimitiveSent(Sent):
+    """A primitive of the tenant's own."""
+
+    definition: Definition
+    handler: HandlerObject
+    safety: Annotated[Level | None, Field(description="Instead of the level that the gateway finds.")] = None
+    enabled: Annotated[bool, Field(description="Whether clients have it.")] = True
+
+
+class PrimitiveUpdate(Sent):
+    """What may change of a primitive; absent fields keep their value."""
+
+    definition: Annotated[Definition | Absent, GIVEN] = None
+    handler: Annotated[HandlerObject | Absent, GIVEN] = None
+    safety: Annotated[Level | None, Field(description="Null: the level that the gateway finds.")] = None
+    enabled: Annotated[bool | Absent, GIVEN] = None
+
+
+class UriQuery(Asked):
+    """Which item is meant."""
+
+    uri: Annotated[Uri, Field(description="The URI or URI template of the item.")]
+
+
+class ToolTry(Sent):
+    """A call to try."""
+
+    arguments: Annotated[
+        dict[str, object], Field(default_factory=dict[str, object], description="As a client would send them.")
+    ]
+
+
+class PromptTry(Sent):
+    """A prompt to try."""
+
+    arguments: Annotated[
+        dict[Text, str],
+        Field(default_factory=dict[str, str], max_length=200, description="As a client would send them."),
+    ]
+
+
+class ResourceChanged(Sent):
+    """A resource whose contents are not what they were."""
+
+    uri: Uri
+
+
+class RuleSent(Sent):
+    """What a primitive must be to match; every member narrows, and one entry of a member is enough."""
+
+    names: Annotated[
+        Texts, Field(default_factory=list[str], description="Shell patterns over the name; of resources: the URI.")
+    ]
+    sources: Annotated[Texts, Field(default_factory=list[str], description="Names of sources.")]
+    tags: Annotated[Texts, Field(default_factory=list[str], description="Tags of imported operations.")]
+    methods: Annotated[
+        list[Annotated[str, Field(pattern=METHOD)]],
+        Field(default_factory=list[str], max_length=100, description="HTTP methods of imported operations."),
+    ]
+    safety: Annotated[list[Level], Field(default_factory=list[Safety], max_length=3)]
+    families: Annotated[list[Annotated[Family, Field(strict=False)]], Field(default_factory=list[Family], max_length=4)]
+
+
+Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
+
+
+class ProfileReplace(Sent):
+    """A selection: what some include rule matches (all without one) and no exclude rule."""
+
+    description: Prose = ""
+    include: Annotated[Rules, Field(default_factory=list[RuleSent])]
+    exclude: Annotated[Rules, Field(default_factory=list[RuleSent])]
+
+
+class ProfileCreate(ProfileReplace):
+    """A new profile."""
+
+    name: ProfileName
+
+
+class ProfileUpdate(Sent):
+    """What may change of a profile; absent fields keep their value."""
+
+    description: Annotated[Prose | Absent, GIVEN] = None
+    include: Annotated[Rules | Absent, GIVEN] = None
+    exclude: Annotated[Rules | Absent, GIVEN] = None
+
+
+class CredentialReplace(Sent):
+    """A credential, whole: its secret is never shown, so none of it is kept from before."""
+
+    place: Annotated[Place, Field(strict=False, description="`basic` has username and password, the others a value.")]
+    field: Annotated[Label | None, Field(description="The header or query parameter, where it goes into one.")] = None
+    value: Annotated[SecretText | None, Field()] = None
+    username: Annotated[UserName | None, Field()] = None
+    password: Annotated[SecretText | None, Field()] = None
+    origins: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=300)]],
+        Field(
+            min_length=1, max_length=50, description="The only origins it is sent to, such as https://api.example.com."
+        ),
+    ]
+
+
+class CredentialCreate(CredentialReplace):
+    """A new credential for handlers to name."""
+
+    name: CredentialName

@@ -1,0 +1,34 @@
+"""What a request may hold about webhooks and watches."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gateway.admin.requests.models import GIVEN, Absent, Sent, Url
+from gateway.admin.requests.primitives import CredentialName, Uri
+
+Interval = Annotated[int, Field(ge=5, le=86_400, description="Seconds between two looks, give or take a tenth.")]
+WebhookName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")]
+
+
+class WebhookCreate(Sent):
+    """A place where a system of the tenant says that resources have changed."""
+
+    name: WebhookName
+
+
+class WatchCreate(Sent):
+    """A resource whose contents come from a URL; when something else stands there, the resource has changed."""
+
+    uri: Annotated[Uri, Field(description="The resource, fixed or of a template.")]
+    url: Annotated[Url, Field(description="What is looked at, with GET.")]
+    interval_s: Interval = 60
+    credential: Annotated[CredentialName | None, Field(description="The name of a stored credential to send.")] = None
+
+
+class WatchUpdate(Sent):
+    """What may change of a watch; absent fields keep their value."""
+
+    url: Annotated[Url | Absent, GIVEN] = None
+    interval_s: Annotated[Interval | Absent, GIVEN] = None
+    credential: Annotated[CredentialName | None, Field(description="Null: none is sent.")] = None

@@ -1,0 +1,1 @@
+"""Models of responses; the OpenAPI document is generated from them."""

@@ -1,0 +1,143 @@
+"""What the REST face answers when an audit trail was verified."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from gateway.admin.responses.models import Shown
+from gateway.domain.audit import (
+    Anchor,
+    AnchorState,
+    Chain,
+    ChainFault,
+    ChainFaultKind,
+    HeadsCompared,
+    HeadsState,
+    Trail,
+)
+
+
+class ChainFaultShown(Shown):
+    """A place of a chain that is not as it was written."""
+
+    kind: ChainFaultKind
+    number: Annotated[
+        int,
+        Field(
+            description=""
+            "The entry that was changed, the first that is missing, the last that should be there, or the record of a "
+            "break."
+        ),
+    ]
+    entry: Annotated[str | None, Field(description="The entry where it shows; null when the end is missing.")]
+
+    @classmethod
+    def of(cls, fault: ChainFault) -> Self:
+        """The fault as it is shown."""
+        return cls(kind=fault.kind, number=fault.number, entry=fault.entry)
+
+
+class ChainShown(Shown):
+    """What one writer has written of the trail."""
+
+    writer: Annotated[
+        str,
+        Field(
+            description="`catalog` for changes; for calls, one connection of a replica. A name that begins with "
+            "`heads:` is of signatures, which say where the other chains stood."
+        ),
+    ]
+    entries: int
+    first: Annotated[int, Field(description="The number of its first entry.")]
+    last: Annotated[int, Field(description="The number of its last entry.")]
+    head: Annotated[str, Field(description="The MAC of its last entry, in hexadecimal; it stands for all of them.")]
+    ok: bool
+    faults: Annotated[int, Field(description="How many were found.")]
+    fault: Annotated[ChainFaultShown | None, Field(description="The first of them; null when there is none.")]
+
+    @classmethod
+    def of(cls, chain: Chain) -> Self:
+        """The chain as it is shown."""
+        return cls(
+            writer=chain.writer,
+            entries=chain.entries,
+            first=chain.first,
+            last=chain.last,
+            head=chain.head.hex(),
+            ok=chain.is_whole,
+            faults=chain.faults,
+            fault=None if chain.fault is None else ChainFaultShown.of(chain.fault),
+        )
+
+
+class AnchorShown(Shown):
+    """The beginning of the trail and its newest signature."""
+
+    state: Annotated[
+        AnchorState,
+        Field(
+            description="`created` with the tenant; `adopted` at the first signature of a tenant that is older than "
+            "anchors, so what was there then is trusted; `pending` before that. `missing`, `changed` and `broken` are "
+            "faults."
+        ),
+    ]
+    number: Annotated[int, Field(description="The number of the newest signature that it names.")]
+    at: Annotated[datetime | None, Field(description="When it was made; null when there is none that can be read.")]
+    ok: bool
+
+    @classmethod
+    def of(cls, anchor: Anchor) -> Self:
+        """The anchor as it is shown."""
+        return cls(state=anchor.state, number=anchor.number, at=anchor.at, ok=anchor.is_whole)
+
+
+class HeadsComparedShown(Shown):
+    """The comparison with one store of heads outside the database."""
+
+    store: Annotated[str, Field(description="`redis`, or the file or URL that the operator named.")]
+    state: Annotated[
+        HeadsState,
+        Field(
+            description="`matched`; `missing` and `changed` where the database lacks what the store has: faults. "
+            "`empty`, `refused` (heads that no secret key of ours has sealed) and `unreachable`: nothing compared."
+        ),
+    ]
+    number: Annotated[int, Field(description="The newest signature that was compared, or the first that differs.")]
+    compared: Annotated[int, Field(description="How many heads the store has of this tenant.")]
+    refused: Annotated[int, Field(description="How many it has besides that no secret key of ours has sealed.")]
+    ok: bool
+
+    @classmethod
+    def of(cls, one: HeadsCompared) -> Self:
+        """The comparison as it is shown."""
+        return cls(
+            store=one.store,
+            state=one.state,
+            number=one.number,
+            compared=one.compared,
+            refused=one.refused,
+            ok=not one.is_contradicted,
+        )
+
+
+class TrailVerified(Shown):
+    """Whether the tenant's audit trail is as it was written."""
+
+    ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
+    entries: int
+    anchor: AnchorShown
+    stores: Sequence[HeadsComparedShown]
+    writers: Sequence[ChainShown]
+
+    @classmethod
+    def of(cls, trail: Trail) -> Self:
+        """The result as it is shown."""
+        return cls(
+            ok=trail.is_whole,
+            entries=sum(chain.entries for chain in trail.chains if not chain.is_of_signatures),
+            anchor=AnchorShown.of(trail.anchor),
+            stores=[HeadsComparedShown.of(one) for one in trail.stores],
+            writers=[ChainShown.of(chain) for chain in trail.chains],
+        )

@@ -1,0 +1,69 @@
+"""What the REST face answers about overrides of imported tools."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from gateway.admin.responses.models import Page, Shown
+from gateway.catalog.overrides.overrides import KeptOverride
+from gateway.domain.overrides import Override
+from gateway.domain.tenancy.policy import Safety
+
+
+class OverrideShown(Shown):
+    """What is wanted otherwise of an imported tool; null is as the document says."""
+
+    id: str
+    operation: Annotated[str, Field(description="Method and path that it belongs to, whatever the document.")]
+    name: str | None
+    title: str | None
+    description: str | None
+    hidden: bool | None
+    enabled: bool | None
+    safety: Safety | None
+    annotations: Mapping[str, bool] | None
+    pinned: Mapping[str, object] | None
+    result: Mapping[str, object] | None
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, override: Override) -> Self:
+        """The override as it is shown."""
+        return cls(**_facts(override))
+
+
+class KeptOverrideShown(OverrideShown):
+    """An override of a source, and the tool that it applies to."""
+
+    tool: Annotated[str | None, Field(description="Null while the document has no such operation.")]
+
+    @classmethod
+    def kept(cls, kept: KeptOverride) -> Self:
+        """The override as it is shown."""
+        return cls(**_facts(kept.override), tool=kept.tool)
+
+
+class OverridePage(Page[KeptOverrideShown]):
+    """Part of a source's overrides, by method and path."""
+
+
+def _facts(override: Override) -> dict[str, Any]:
+    wishes = override.wishes
+    return {
+        "id": override.id,
+        "operation": override.identity,
+        "name": wishes.name,
+        "title": wishes.title,
+        "description": wishes.description,
+        "hidden": wishes.hidden,
+        "enabled": wishes.enabled,
+        "safety": wishes.safety,
+        "annotations": wishes.annotations,
+        "pinned": wishes.pinned,
+        "result": wishes.result,
+        "created_at": override.created_at,
+        "updated_at": override.updated_at,
+    }

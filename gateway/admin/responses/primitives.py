@@ -1,0 +1,188 @@
+"""What the REST face answers about primitives, and about calls of them that were tried."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from pydantic import Field
+
+from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.overrides import OverrideShown
+from gateway.catalog.primitives.primitives import Tried
+from gateway.catalog.primitives.queries import Listed
+from gateway.domain.primitives import Primitive
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tools import Origin, Tool
+
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+Json = Mapping[str, object]
+
+
+class PrimitiveShown(Shown):
+    """What is shown of the primitives of every family."""
+
+    id: str
+    origin: Origin
+    enabled: Annotated[bool, Field(description="Whether clients have it.")]
+    safety: Annotated[Safety, Field(description="The level in force.")]
+    safety_reasons: Sequence[str]
+    declared_safety: Annotated[Safety | None, Field(description="The level that was declared, if one was.")]
+    hides_code: Annotated[bool, Field(description="Whether code registered one of this name, which this one hides.")]
+    definition: Annotated[Json, Field(description="As MCP clients see it.")]
+    handler: Annotated[Json | None, Field(description="What runs it; null where it was not declared.")]
+    created_at: datetime | None
+    updated_at: datetime | None
+
+
+class DocumentShown(Shown):
+    """An imported tool as its document makes it."""
+
+    safety: Safety
+    definition: Json
+
+    @classmethod
+    def of(cls, tool: Tool) -> Self:
+        """The tool without its override."""
+        return cls(safety=tool.safety, definition=_decode(tool.definition))
+
+
+class ToolShown(PrimitiveShown):
+    """A tool: imported, of the tenant's own, or of code."""
+
+    name: str
+    source: Annotated[str, Field(description="Name of the source that it comes from; empty without one.")]
+    operation: Annotated[str, Field(description="Method and path of the operation behind it; empty without one.")]
+    hidden: Annotated[bool, Field(description="Not listed for clients; handlers and `call_endpoint` may call it.")]
+    override: Annotated[OverrideShown | None, Field(description="What is wanted otherwise than the document says.")]
+    document: Annotated[DocumentShown | None, Field(description="What the document says, where there is an override.")]
+
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """The tool as it is shown."""
+        item = listed.item
+        source, operation = (item.source_name, item.identity) if isinstance(item, Tool) else ("", "")
+        return cls(
+            **_facts(listed),
+            name=item.name,
+            source=source,
+            operation=operation,
+            hidden=listed.is_hidden,
+            override=None if listed.override is None else OverrideShown.of(listed.override),
+            document=None if listed.document is None else DocumentShown.of(listed.document),
+        )
+
+
+class PromptShown(PrimitiveShown):
+    """A prompt."""
+
+    name: str
+
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """The prompt as it is shown."""
+        return cls(**_facts(listed), name=listed.name)
+
+
+class ResourceShown(PrimitiveShown):
+    """A resource."""
+
+    uri: str
+
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """The resource as it is shown."""
+        return cls(**_facts(listed), uri=listed.name)
+
+
+class TemplateShown(PrimitiveShown):
+    """A resource template."""
+
+    uri_template: str
+
+    @classmethod
+    def of(cls, listed: Listed) -> Self:
+        """The resource template as it is shown."""
+        return cls(**_facts(listed), uri_template=listed.name)
+
+
+class PrimitiveValid(Shown):
+    """What storing a primitive would make of it; nothing was stored."""
+
+    valid: Literal[True] = True
+    name: Annotated[str, Field(description="What it would be addressed by.")]
+    safety: Safety
+    safety_reasons: Sequence[str]
+    replaces: Annotated[str | None, Field(description="The id of the primitive of this name that there is.")]
+    definition: Annotated[Json, Field(description="As MCP clients would see it.")]
+
+    @classmethod
+    def of(cls, tried: Tried) -> Self:
+        """What would be made."""
+        made = tried.listed.item
+        return cls(
+            name=made.name,
+            safety=made.safety,
+            safety_reasons=made.safety_reasons,
+            replaces=tried.replaces,
+            definition=_decode(made.definition),
+        )
+
+
+class RequestShown(Shown):
+    """What a call would send, before its credentials are added."""
+
+    summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
+    method: str | None
+    url: str | None
+    headers: Annotated[Sequence[tuple[str, str]], Field(description="Names and values, without credentials.")]
+    body: Annotated[str | None, Field(description="As text; what is no text is shown by its size.")]
+
+
+class TrialShown(Shown):
+    """A call that was tried: what was sent, and what came back."""
+
+    request: RequestShown
+    result: Annotated[Json, Field(description="The protocol's result object.")]
+
+
+class ToolPage(Page[ToolShown]):
+    """Part of a tenant's tools, by name."""
+
+
+class PromptPage(Page[PromptShown]):
+    """Part of a tenant's prompts, by name."""
+
+
+class ResourcePage(Page[ResourceShown]):
+    """Part of a tenant's resources, by URI."""
+
+
+class TemplatePage(Page[TemplateShown]):
+    """Part of a tenant's resource templates, by URI template."""
+
+
+def _facts(listed: Listed) -> dict[str, Any]:
+    """What is shown of every family."""
+    item = listed.item
+    stored = item if isinstance(item, Primitive) else None
+    return {
+        "id": listed.id,
+        "origin": item.origin,
+        "enabled": listed.is_enabled,
+        "safety": item.safety,
+        "safety_reasons": item.safety_reasons,
+        "declared_safety": _declared(listed),
+        "hides_code": listed.hides_code,
+        "definition": _decode(item.definition),
+        "handler": _decode(item.handler) if stored is not None and stored.handler else None,
+        "created_at": None if stored is None else stored.created_at,
+        "updated_at": None if stored is None else stored.updated_at,
+    }
+
+
+def _declared(listed: Listed) -> Safety | None:
+    if isinstance(listed.item, Primitive):
+        return listed.item.override
+    return None if listed.override is None else listed.override.wishes.safety

@@ -1,0 +1,120 @@
+"""What the REST face answers about profiles, credentials and published schemas."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field, RootModel
+
+from gateway.admin.responses.models import Page, Shown
+from gateway.catalog.snapshots.token_costs import Price
+from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.profiles import Profile, Rule
+
+
+class RuleShown(Shown):
+    """What a primitive must be to match; an empty member asks for nothing."""
+
+    names: Sequence[str]
+    sources: Sequence[str]
+    tags: Sequence[str]
+    methods: Sequence[str]
+    safety: Sequence[Safety]
+    families: Sequence[str]
+
+    @classmethod
+    def of(cls, rule: Rule) -> Self:
+        """The rule as it is shown."""
+        return cls(
+            names=rule.names,
+            sources=rule.sources,
+            tags=rule.tags,
+            methods=rule.methods,
+            safety=rule.safety,
+            families=rule.families,
+        )
+
+
+class CountsOfProfile(Shown):
+    """How many primitives of each family a profile shows."""
+
+    tools: int
+    resources: int
+    resource_templates: int
+    prompts: int
+
+
+class ProfileShown(Shown):
+    """A profile, and what it shows and costs now."""
+
+    id: str
+    name: str
+    description: str
+    include: Sequence[RuleShown]
+    exclude: Sequence[RuleShown]
+    counts: CountsOfProfile
+    tools_list_bytes: Annotated[int, Field(description="What a client reads to list its tools.")]
+    estimated_tokens: Annotated[int, Field(description="About what that costs a model: bytes / 4.")]
+
+    @classmethod
+    def of(cls, profile: Profile, price: Price) -> Self:
+        """The profile as it is shown."""
+        return cls(
+            id=profile.id,
+            name=profile.name,
+            description=profile.description,
+            include=[RuleShown.of(rule) for rule in profile.include],
+            exclude=[RuleShown.of(rule) for rule in profile.exclude],
+            counts=CountsOfProfile(
+                tools=price.tools,
+                resources=price.resources,
+                resource_templates=price.templates,
+                prompts=price.prompts,
+            ),
+            tools_list_bytes=price.tools_list_bytes,
+            estimated_tokens=price.estimated_tokens,
+        )
+
+
+class CredentialShown(Shown):
+    """A credential without its secret."""
+
+    id: str
+    name: str
+    place: Place
+    field: str
+    origins: Sequence[str]
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, credential: StoredCredential) -> Self:
+        """The credential as it is shown."""
+        return cls(
+            id=credential.id,
+            name=credential.name,
+            place=credential.place,
+            field=credential.field,
+            origins=credential.origins,
+            created_at=credential.created_at,
+            updated_at=credential.updated_at,
+        )
+
+
+class ProfilePage(Page[ProfileShown]):
+    """Part of a tenant's profiles, by name."""
+
+
+class CredentialPage(Page[CredentialShown]):
+    """Part of a tenant's credentials, by name."""
+
+
+class SchemaNames(Shown):
+    """The JSON Schemas of what tenants send as definitions and handlers."""
+
+    items: Sequence[str]
+
+
+class SchemaDocument(RootModel[Mapping[str, object]]):
+    """A JSON Schema (2020-12)."""

@@ -1,0 +1,87 @@
+"""What the REST face answers about webhooks and watches."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from gateway.admin.responses.models import Page, Shown
+from gateway.domain.watches import Watch
+from gateway.domain.webhooks import Webhook
+
+
+class WebhookShown(Shown):
+    """A webhook without its secrets."""
+
+    id: str
+    name: str
+    path: Annotated[str, Field(description="Where deliveries are sent, below the gateway's own URL.")]
+    old_secret_until: Annotated[
+        datetime | None, Field(description="When the secret before the last rotation ends; null: there is none.")
+    ]
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, webhook: Webhook, slug: str) -> Self:
+        """The webhook as it is shown."""
+        return cls(
+            id=webhook.id,
+            name=webhook.name,
+            path=f"/t/{slug}/hooks/{webhook.id}",
+            old_secret_until=webhook.retires_at,
+            created_at=webhook.created_at,
+            updated_at=webhook.updated_at,
+        )
+
+
+class WebhookMinted(WebhookShown):
+    """A webhook with its newest secret, which is shown this once."""
+
+    secret: Annotated[str, Field(description="Signs deliveries (Standard Webhooks); it is never shown again.")]
+
+    @classmethod
+    def with_secret(cls, webhook: Webhook, slug: str, secret: str) -> Self:
+        """The webhook as it is shown when its secret is made."""
+        return cls(**WebhookShown.of(webhook, slug).model_dump(), secret=secret)
+
+
+class WebhookPage(Page[WebhookShown]):
+    """Part of a tenant's webhooks, by name."""
+
+
+class WatchShown(Shown):
+    """A watch, and how looking went."""
+
+    id: str
+    uri: str
+    url: str
+    interval_s: int
+    credential: str | None
+    checked_at: Annotated[datetime | None, Field(description="When the URL was looked at last.")]
+    changed_at: Annotated[datetime | None, Field(description="When something else stood there for the first time.")]
+    failures: Annotated[int, Field(description="How many looks in a row saw nothing; they are made less often then.")]
+    fault: Annotated[str | None, Field(description="Why the last look saw nothing.")]
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, watch: Watch) -> Self:
+        """The watch as it is shown."""
+        return cls(
+            id=watch.id,
+            uri=watch.uri,
+            url=watch.url,
+            interval_s=watch.interval_s,
+            credential=watch.credential,
+            checked_at=watch.seen.checked_at,
+            changed_at=watch.seen.changed_at,
+            failures=watch.seen.failures,
+            fault=watch.seen.fault,
+            created_at=watch.created_at,
+            updated_at=watch.updated_at,
+        )
+
+
+class WatchPage(Page[WatchShown]):
+    """Part of a tenant's watches, by URI."""

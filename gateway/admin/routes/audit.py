@@ -1,0 +1,53 @@
+"""The audit trail of a tenant over REST."""
+
+from functools import partial
+
+from gateway.admin.endpoint import READ_AUDIT, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.limits import Work
+from gateway.admin.pagination import read_page
+from gateway.admin.requests.models import AuditQuery, NoBody, NoQuery
+from gateway.admin.responses.audit import TrailVerified
+from gateway.admin.responses.models import EntryPage, EntryShown
+from gateway.catalog import audit
+from gateway.domain.audit import AuditFilter
+
+
+async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:
+    """The tenant's audit trail, the newest first."""
+    query = call.query
+    wanted = AuditFilter(
+        kind=query.kind, principal=query.principal, tool=query.tool, since=query.since, until=query.until
+    )
+    read = partial(audit.page_entries, call.tenant, admin.catalog, wanted)
+    shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
+    return Answer(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
+
+
+async def verify_audit(admin: Admin, call: Plain) -> Answer:
+    """Whether every entry of the tenant's trail follows from the one before."""
+    return Answer(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/tenants/{t}/audit",
+        summary="List what was done in the tenant, by whom, with what outcome; the newest first.",
+        handle=list_entries,
+        body=NoBody,
+        query=AuditQuery,
+        answers={200: EntryPage},
+        scopes=READ_AUDIT,
+    ),
+    Endpoint(
+        method="GET",
+        path="/tenants/{t}/audit/verify",
+        summary="Verify that no entry of the tenant's audit trail was changed, put in or taken out.",
+        handle=verify_audit,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: TrailVerified},
+        scopes=READ_AUDIT,
+        work=Work.CHECK,
+    ),
+)

@@ -1,0 +1,58 @@
+"""The ceilings of a tenant's limits over REST: read by the tenant's admins, set by the operator."""
+
+from dataclasses import replace
+
+from gateway.admin.endpoint import OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.requests.models import CeilingsUpdate, NoBody, NoQuery
+from gateway.admin.responses.models import CeilingsShown
+from gateway.catalog import ceilings
+from gateway.catalog.etags import tag_of
+from gateway.domain.tenancy.ceilings import Ceilings, CeilingsInForce
+
+
+async def get_ceilings(admin: Admin, call: Plain) -> Answer:
+    """The ceilings in force."""
+    return _answer(await ceilings.get_ceilings(call.tenant, admin.catalog))
+
+
+async def update_ceilings(admin: Admin, call: Call[CeilingsUpdate, NoQuery]) -> Answer:
+    """The ceilings changed; what is not sent stays."""
+    sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
+
+    def revise(current: Ceilings) -> Ceilings:
+        return replace(current, **sent)
+
+    return _answer(
+        await ceilings.update_ceilings(call.tenant, admin.catalog, revise, by=call.by, expected=call.expected)
+    )
+
+
+def _answer(found: CeilingsInForce) -> Answer:
+    return Answer(content=CeilingsShown.of_tenant(found), tag=tag_of(found.own))
+
+
+_PATH = "/tenants/{t}/ceilings"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_PATH,
+        summary="Show the ceilings of the tenant's limits.",
+        handle=get_ceilings,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: CeilingsShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_PATH,
+        summary="Set the ceilings of the tenant's limits; what is not sent stays, and null restores the default.",
+        handle=update_ceilings,
+        body=CeilingsUpdate,
+        query=NoQuery,
+        answers={200: CeilingsShown},
+        scopes=OPERATOR_ONLY,
+        has_tag=True,
+    ),
+)

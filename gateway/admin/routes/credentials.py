@@ -1,0 +1,139 @@
+"""Named credentials over REST: written, listed without their secrets, never read back."""
+
+from functools import partial
+from urllib.parse import quote
+
+from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.listings import CREDENTIALS
+from gateway.admin.openapi.formats import NAME
+from gateway.admin.pagination import read_list
+from gateway.admin.requests.lists import CredentialListQuery
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.requests.primitives import CredentialCreate, CredentialReplace
+from gateway.admin.responses.selections import CredentialPage, CredentialShown
+from gateway.admin.upserts import Upsert, check_new_name, put
+from gateway.catalog import credentials
+from gateway.catalog.credentials import CredentialDraft
+from gateway.catalog.etags import tag_of
+
+
+async def list_credentials(admin: Admin, call: Call[NoBody, CredentialListQuery]) -> Answer:
+    """The tenant's credentials by name."""
+    read = partial(credentials.page_credentials, call.tenant, admin.catalog)
+    shown, cursor = await read_list(admin.cursors, call.tenant, CREDENTIALS, call.query, read=read)
+    return Answer(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
+
+
+async def create_credential(admin: Admin, call: Call[CredentialCreate, NoQuery]) -> Answer:
+    """A new credential."""
+    return await _create(admin, call, call.body.name)
+
+
+async def get_credential(admin: Admin, call: Plain) -> Answer:
+    """One credential."""
+    found = await credentials.get_credential(call.tenant, admin.catalog, call.path["name"])
+    return Answer(content=CredentialShown.of(found), tag=tag_of(found))
+
+
+async def replace_credential(admin: Admin, call: Call[CredentialReplace, NoQuery]) -> Answer:
+    """A credential with another secret, place and origins, created where there is none."""
+    name = call.path["name"]
+
+    async def replace() -> Answer:
+        change = partial(credentials.replace_credential, call.tenant, admin.catalog, _draft(name, call.body))
+        saved = await change(by=call.by, expected=call.expected)
+        return Answer(content=CredentialShown.of(saved), tag=tag_of(saved))
+
+    async def create() -> Answer:
+        check_new_name("credential", name, NAME)
+        return await _create(admin, call, name)
+
+    read = partial(credentials.get_credential, call.tenant, admin.catalog, name)
+    return await put(call, Upsert(read=read, replace=replace, create=create))
+
+
+async def delete_credential(admin: Admin, call: Plain) -> Answer:
+    """A credential forgotten."""
+    remove = partial(credentials.remove_credential, call.tenant, admin.catalog)
+    await remove(call.path["name"], by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+async def _create(
+    admin: Admin, call: Call[CredentialCreate, NoQuery] | Call[CredentialReplace, NoQuery], name: str
+) -> Answer:
+    draft = _draft(name, call.body)
+    made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/credentials/{quote(made.name)}"
+    return Answer(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
+
+
+def _draft(name: str, body: CredentialReplace) -> CredentialDraft:
+    return CredentialDraft(
+        name=name,
+        place=body.place,
+        origins=body.origins,
+        value=body.value,
+        username=body.username,
+        password=body.password,
+        field=body.field,
+    )
+
+
+_LIST = "/tenants/{t}/credentials"
+_ONE = "/tenants/{t}/credentials/{name}"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_LIST,
+        summary="List the tenant's credentials, without their secrets.",
+        handle=list_credentials,
+        body=NoBody,
+        query=CredentialListQuery,
+        answers={200: CredentialPage},
+    ),
+    Endpoint(
+        method="POST",
+        path=_LIST,
+        summary="Store a credential for handlers to name; its secret is never shown.",
+        handle=create_credential,
+        body=CredentialCreate,
+        query=NoQuery,
+        answers={201: CredentialShown},
+        problems=frozenset({409, 429}),
+        has_tag=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE,
+        summary="Show a credential, without its secret.",
+        handle=get_credential,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: CredentialShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_ONE,
+        summary="Give a credential another secret, place and origins, all together, or create it.",
+        handle=replace_credential,
+        body=CredentialReplace,
+        query=NoQuery,
+        answers={200: CredentialShown, 201: CredentialShown},
+        problems=frozenset({409, 429}),
+        has_tag=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        summary="Forget a credential that no handler names.",
+        handle=delete_credential,
+        body=NoBody,
+        query=NoQuery,
+        answers={204: None},
+        problems=frozenset({409}),
+        has_tag=True,
+    ),
+)

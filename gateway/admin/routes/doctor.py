@@ -1,0 +1,30 @@
+"""The examination of the installation over REST; the operator's alone."""
+
+from gateway.admin.endpoint import OPERATOR_ONLY, Admin, Answer, Endpoint, Plain
+from gateway.admin.limits import Work
+from gateway.admin.requests.models import NoBody, NoQuery
+from gateway.admin.responses.models import Examined, FindingShown
+from gateway.domain.findings import Verdict
+
+
+async def examine_installation(admin: Admin, _: Plain) -> Answer:
+    """Every finding, and the worst of their verdicts."""
+    findings = await admin.doctor.examine()
+    verdicts = {finding.status for finding in findings}
+    worst = next((verdict for verdict in (Verdict.FAILED, Verdict.WARNING) if verdict in verdicts), Verdict.OK)
+    return Answer(content=Examined(status=worst, findings=[FindingShown.of(finding) for finding in findings]))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/doctor",
+        summary="Examine the installation: database, Redis, keys, egress, clock, disk, versions.",
+        handle=examine_installation,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: Examined},
+        scopes=OPERATOR_ONLY,
+        work=Work.CHECK,
+    ),
+)

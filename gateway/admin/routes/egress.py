@@ -1,0 +1,51 @@
+"""The private upstreams of a tenant over REST: set by the operator, read by the tenant's admin too."""
+
+from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.requests.models import EgressReplace, NoBody, NoQuery
+from gateway.admin.responses.models import EgressShown
+from gateway.catalog import egress
+from gateway.catalog.etags import tag_of
+from gateway.domain.tenancy.egress import Egress
+
+
+async def get_egress(admin: Admin, call: Plain) -> Answer:
+    """The list in force."""
+    return _answer(await egress.get_egress(call.tenant, admin.catalog))
+
+
+async def replace_egress(admin: Admin, call: Call[EgressReplace, NoQuery]) -> Answer:
+    """The list replaced."""
+    saved = await egress.replace_egress(call.tenant, admin.catalog, call.body.allow, by=call.by, expected=call.expected)
+    return _answer(saved)
+
+
+def _answer(shown: Egress) -> Answer:
+    return Answer(content=EgressShown.of(shown), tag=tag_of(shown))
+
+
+_PATH = "/tenants/{t}/egress"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_PATH,
+        summary="Show the private upstreams that the operator lets this tenant reach.",
+        handle=get_egress,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: EgressShown},
+        scopes=ADMIN,
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_PATH,
+        summary="Replace the private upstreams that this tenant may reach; entries that are not sent are withdrawn.",
+        handle=replace_egress,
+        body=EgressReplace,
+        query=NoQuery,
+        answers={200: EgressShown},
+        scopes=OPERATOR_ONLY,
+        has_tag=True,
+    ),
+)

@@ -1,0 +1,105 @@
+"""The routes below /admin/v1, all made from the tables of the nouns, and the OpenAPI document of the same tables."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import orjson
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Place
+
+from gateway.admin.dispatch import Document, Gate, Missing, Path
+from gateway.admin.endpoint import Admin, Route
+from gateway.admin.openapi.document import DOCUMENT, describe
+from gateway.admin.routes import (
+    audit,
+    ceilings,
+    credentials,
+    doctor,
+    egress,
+    json_schemas,
+    keys,
+    overrides,
+    policies,
+    primitive_table,
+    profiles,
+    sources,
+    tenants,
+    try_calls,
+    updates,
+    watches,
+    webhooks,
+)
+from gateway.calls.pipeline import Calls
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.catalog.transaction import Catalog
+from gateway.connections.connections import Connections
+from gateway.registry.cursors import Cursors
+
+ROOT = "/admin/v1"
+ENDPOINTS: Sequence[Route] = (
+    *tenants.ENDPOINTS,
+    *keys.ENDPOINTS,
+    *overrides.ENDPOINTS,
+    *sources.ENDPOINTS,
+    *primitive_table.ENDPOINTS,
+    *try_calls.ENDPOINTS,
+    *updates.ENDPOINTS,
+    *webhooks.ENDPOINTS,
+    *watches.ENDPOINTS,
+    *profiles.ENDPOINTS,
+    *credentials.ENDPOINTS,
+    *policies.ENDPOINTS,
+    *egress.ENDPOINTS,
+    *ceilings.ENDPOINTS,
+    *audit.ENDPOINTS,
+    *json_schemas.ENDPOINTS,
+    *doctor.ENDPOINTS,
+)
+_LAST = ("name", "id")
+"""What the last segment of a path may stand for."""
+
+
+def admin_routes(
+    catalog: Catalog, gate: Gate, examiner: Doctor, connections: Connections, calls: Calls
+) -> list[BaseRoute]:
+    """What is mounted at /admin/v1; whatever else is asked for there is answered here too.
+
+    Calls that an admin tries go the way of clients' calls: through these connections and stations.
+    """
+    admin = Admin(
+        catalog=catalog,
+        cursors=Cursors(catalog.cursor_key),
+        doctor=examiner,
+        connections=connections,
+        calls=calls,
+    )
+    places = [Place(path, Path(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)]
+    return [*places, Place(DOCUMENT, Document(write_document, gate.limits)), Place("/{rest:path}", Missing())]
+
+
+@cache
+def write_document() -> bytes:
+    """The OpenAPI document; it is the same in every gateway of a process, and takes longer to write than all else."""
+    return orjson.dumps(describe(ENDPOINTS, server=ROOT))
+
+
+def collect_paths(endpoints: Sequence[Route]) -> list[tuple[str, Mapping[str, Route], Mapping[str, str]]]:
+    """The methods of each path, and what its last segment stands for where it shadows a name.
+
+    A path such as `/tools/validate` also answers what `/tools/{name}` answers: a tool may have that name. It comes
+    first, because the first path that fits counts.
+    """
+    by_path: dict[str, dict[str, Route]] = defaultdict(dict)
+    for endpoint in endpoints:
+        by_path[endpoint.path][endpoint.method] = endpoint
+    found: list[tuple[str, Mapping[str, Route], Mapping[str, str]]] = []
+    for path, methods in by_path.items():
+        parent, _, last = path.rpartition("/")
+        shadowed = next((name for name in _LAST if f"{parent}/{{{name}}}" in by_path), None)
+        if shadowed is None or last.startswith("{"):
+            found.append((path, methods, {}))
+        else:
+            named = by_path[f"{parent}/{{{shadowed}}}"]
+            found.append((path, {**named, **methods}, {shadowed: last}))
+    return sorted(found, key=lambda place: "{" in place[0].rpartition("/")[2])

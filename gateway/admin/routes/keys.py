@@ -1,0 +1,167 @@
+"""API keys over REST."""
+
+from dataclasses import replace
+from functools import partial
+from urllib.parse import quote
+
+from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.listings import KEYS
+from gateway.admin.pagination import read_list
+from gateway.admin.requests.lists import KeyListQuery
+from gateway.admin.requests.models import KeyCreate, KeyUpdate, NoBody, NoQuery
+from gateway.admin.responses.models import KeyMinted, KeyPage, KeyShown
+from gateway.catalog import keys
+from gateway.catalog.etags import tag_of
+from gateway.catalog.keys import KeyDraft
+from gateway.domain.identifiers import KeyId
+from gateway.domain.tenancy.keys import Key, MintedKey
+
+
+async def list_keys(admin: Admin, call: Call[NoBody, KeyListQuery]) -> Answer:
+    """The tenant's keys by id."""
+    read = partial(keys.page_keys, call.tenant, admin.catalog)
+    shown, cursor = await read_list(admin.cursors, call.tenant, KEYS, call.query, read=read)
+    return Answer(content=KeyPage(items=[KeyShown.of(key) for key in shown], next_cursor=cursor))
+
+
+async def create_key(admin: Admin, call: Call[KeyCreate, NoQuery]) -> Answer:
+    """A new key with its text."""
+    body = call.body
+    draft = KeyDraft(
+        name=body.name,
+        scopes=frozenset(body.scopes),
+        profile=body.profile,
+        subject=body.subject,
+        expires_at=body.expires_at,
+    )
+    key, minted = await keys.create_key(call.tenant, admin.catalog, draft, by=call.by)
+    return replace(_minted(key, minted), status=201, location=f"/tenants/{quote(call.path['t'])}/keys/{key.id}")
+
+
+async def get_key(admin: Admin, call: Plain) -> Answer:
+    """One key."""
+    return _shown(await keys.get_key(call.tenant, admin.catalog, _key(call.path["id"])))
+
+
+async def update_key(admin: Admin, call: Call[KeyUpdate, NoQuery]) -> Answer:
+    """A key with another name or end."""
+    body = call.body
+
+    def revise(key: Key) -> Key:
+        return replace(
+            key,
+            name=key.name if body.name is None else body.name,
+            expires_at=body.expires_at if "expires_at" in body.model_fields_set else key.expires_at,
+        )
+
+    key = _key(call.path["id"])
+    return _shown(await keys.update_key(call.tenant, admin.catalog, key, revise, by=call.by, expected=call.expected))
+
+
+async def rotate_key(admin: Admin, call: Plain) -> Answer:
+    """A key with a new text."""
+    key = _key(call.path["id"])
+    return _minted(*await keys.rotate_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
+
+
+async def revoke_key(admin: Admin, call: Plain) -> Answer:
+    """A key that was ended."""
+    key = _key(call.path["id"])
+    return _shown(await keys.revoke_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
+
+
+async def delete_key(admin: Admin, call: Plain) -> Answer:
+    """A key forgotten."""
+    key = _key(call.path["id"])
+    await keys.delete_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+def _shown(key: Key) -> Answer:
+    return Answer(content=KeyShown.of(key), tag=tag_of(key))
+
+
+def _minted(key: Key, minted: MintedKey) -> Answer:
+    return Answer(content=KeyMinted.with_text(key, minted), tag=tag_of(key))
+
+
+def _key(text: str) -> KeyId:
+    return KeyId(text)
+
+
+_LIST = "/tenants/{t}/keys"
+_ONE = "/tenants/{t}/keys/{id}"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_LIST,
+        summary="List the tenant's keys, without their secrets.",
+        handle=list_keys,
+        body=NoBody,
+        query=KeyListQuery,
+        answers={200: KeyPage},
+    ),
+    Endpoint(
+        method="POST",
+        path=_LIST,
+        summary="Create a key; its text is in this answer only.",
+        handle=create_key,
+        body=KeyCreate,
+        query=NoQuery,
+        answers={201: KeyMinted},
+        problems=frozenset({422}),
+        has_tag=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE,
+        summary="Show a key, without its secret.",
+        handle=get_key,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: KeyShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_ONE,
+        summary="Change a key's name or end.",
+        handle=update_key,
+        body=KeyUpdate,
+        query=NoQuery,
+        answers={200: KeyShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        summary="End a key and forget it.",
+        handle=delete_key,
+        body=NoBody,
+        query=NoQuery,
+        answers={204: None},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="POST",
+        path=f"{_ONE}/rotate",
+        summary="Give a key a new secret; the old one ends, id and subject stay. The text is in this answer only.",
+        handle=rotate_key,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: KeyMinted},
+        problems=frozenset({409}),
+        has_tag=True,
+    ),
+    Endpoint(
+        method="POST",
+        path=f"{_ONE}/revoke",
+        summary="End a key everywhere within five seconds; it stays in the list.",
+        handle=revoke_key,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: KeyShown},
+        has_tag=True,
+    ),
+)

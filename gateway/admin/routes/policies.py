@@ -1,0 +1,72 @@
+"""The policy of a tenant over REST."""
+
+from dataclasses import replace
+
+from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.requests.models import NoBody, NoQuery, PolicyUpdate
+from gateway.admin.responses.models import PolicyShown
+from gateway.catalog import policies
+from gateway.catalog.etags import tag_of
+from gateway.domain.tenancy.ceilings import BoundedPolicy
+from gateway.domain.tenancy.policy import Policy
+
+
+async def get_policy(admin: Admin, call: Plain) -> Answer:
+    """The policy in force."""
+    return _answer(await policies.get_policy(call.tenant, admin.catalog))
+
+
+async def update_policy(admin: Admin, call: Call[PolicyUpdate, NoQuery]) -> Answer:
+    """The policy changed; what is not sent stays."""
+    body = call.body
+    limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
+
+    def revise(policy: Policy) -> Policy:
+        return replace(
+            policy,
+            safe=body.safe or policy.safe,
+            moderate=body.moderate or policy.moderate,
+            dangerous=body.dangerous or policy.dangerous,
+            limits=replace(policy.limits, **limits),
+            http_origins=_origins(body) if "http_origins" in body.model_fields_set else policy.http_origins,
+        )
+
+    saved = await policies.update_policy(
+        call.tenant, admin.catalog, revise, by=call.by, expected=call.expected, given=limits
+    )
+    return _answer(saved)
+
+
+def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
+    return None if body.http_origins is None else tuple(body.http_origins)
+
+
+def _answer(policy: BoundedPolicy) -> Answer:
+    return Answer(content=PolicyShown.of(policy), tag=tag_of(policy))
+
+
+_PATH = "/tenants/{t}/policy"
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_PATH,
+        summary="Show what calls need, by safety level, and the tenant's limits.",
+        handle=get_policy,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: PolicyShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_PATH,
+        summary="Set what calls need, by safety level, and the tenant's limits; what is not sent stays.",
+        handle=update_policy,
+        body=PolicyUpdate,
+        query=NoQuery,
+        answers={200: PolicyShown},
+        problems=frozenset({422}),
+        has_tag=True,
+    ),
+)

@@ -1,0 +1,233 @@
+"""The routes of tools, resources, resource templates and prompts: one table, made for each family."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
+
+from gateway.admin.endpoint import Endpoint, Route
+from gateway.admin.limits import Work
+from gateway.admin.listings import PROMPTS, RESOURCES, TEMPLATES, TOOLS
+from gateway.admin.requests.lists import PromptListQuery, ToolListQuery, UriListQuery
+from gateway.admin.requests.models import Asked, NoBody, NoQuery
+from gateway.admin.requests.overrides import ToolUpdate
+from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
+from gateway.admin.responses.primitives import (
+    PrimitiveValid,
+    PromptPage,
+    PromptShown,
+    ResourcePage,
+    ResourceShown,
+    TemplatePage,
+    TemplateShown,
+    ToolPage,
+    ToolShown,
+)
+from gateway.admin.routes.overrides import update_tool
+from gateway.admin.routes.primitives import (
+    Noun,
+    check_item,
+    create_item,
+    delete_item,
+    get_item,
+    list_items,
+    replace_item,
+    update_item,
+)
+from gateway.domain.primitives import Family
+
+Q = TypeVar("Q", bound=Asked)
+
+_REFUSALS = frozenset({409, 422, 429})
+_NOUNS = (
+    Noun(
+        family=Family.TOOL,
+        one="tool",
+        many="tools",
+        path="/tenants/{t}/tools",
+        key="name",
+        show=ToolShown.of,
+        shown=ToolShown,
+        page=ToolPage,
+        query=ToolListQuery,
+        listing=TOOLS,
+    ),
+    Noun(
+        family=Family.RESOURCE,
+        one="resource",
+        many="resources",
+        path="/tenants/{t}/resources",
+        key="id",
+        show=ResourceShown.of,
+        shown=ResourceShown,
+        page=ResourcePage,
+        query=UriListQuery,
+        listing=RESOURCES,
+    ),
+    Noun(
+        family=Family.TEMPLATE,
+        one="resource_template",
+        many="resource_templates",
+        path="/tenants/{t}/resource-templates",
+        key="id",
+        show=TemplateShown.of,
+        shown=TemplateShown,
+        page=TemplatePage,
+        query=UriListQuery,
+        listing=TEMPLATES,
+    ),
+    Noun(
+        family=Family.PROMPT,
+        one="prompt",
+        many="prompts",
+        path="/tenants/{t}/prompts",
+        key="name",
+        show=PromptShown.of,
+        shown=PromptShown,
+        page=PromptPage,
+        query=PromptListQuery,
+        listing=PROMPTS,
+    ),
+)
+
+
+def routes_of(noun: Noun) -> Sequence[Route]:
+    """Every route of a family."""
+    one = f"{noun.path}/{{{noun.key}}}"
+    routes: list[Route] = [_lists(noun), _creates(noun), _validates(noun), _shows(noun, one)]
+    routes += _changes(noun, one, "", NoQuery)
+    if noun.key == "id":
+        routes += _changes(noun, noun.path, "_by_uri", UriQuery)
+    return routes
+
+
+def _lists(noun: Noun) -> Route:
+    also = ", wherever they come from, also those that are switched off."
+    if noun.key == "id":
+        also = ", also those that are switched off, or the one of a URI."
+    return Endpoint(
+        method="GET",
+        path=noun.path,
+        called=f"list_{noun.many}",
+        summary=f"List the tenant's {_words(noun)}s{also}",
+        handle=partial(list_items, noun),
+        body=NoBody,
+        query=noun.query,
+        answers={200: noun.page},
+    )
+
+
+def _creates(noun: Noun) -> Route:
+    return Endpoint(
+        method="POST",
+        path=noun.path,
+        called=f"create_{noun.one}",
+        summary=f"Create a {_words(noun)} from a definition and a handler.",
+        handle=partial(create_item, noun),
+        body=PrimitiveSent,
+        query=NoQuery,
+        answers={201: noun.shown},
+        problems=_REFUSALS,
+        work=Work.CHECK,
+        has_tag=True,
+    )
+
+
+def _validates(noun: Noun) -> Route:
+    return Endpoint(
+        method="POST",
+        path=f"{noun.path}/validate",
+        called=f"validate_{noun.one}",
+        summary=f"Judge a {_words(noun)} as if it were to be stored, in place of one of its name; nothing is stored.",
+        handle=partial(check_item, noun),
+        body=PrimitiveSent,
+        query=NoQuery,
+        answers={200: PrimitiveValid},
+        problems=_REFUSALS,
+        work=Work.CHECK,
+    )
+
+
+def _shows(noun: Noun, path: str) -> Route:
+    return Endpoint(
+        method="GET",
+        path=path,
+        called=f"get_{noun.one}",
+        summary=f"Show a {_words(noun)} with its safety level and the reasons for it.",
+        handle=partial(get_item, noun),
+        body=NoBody,
+        query=NoQuery,
+        answers={200: noun.shown},
+        has_tag=True,
+    )
+
+
+def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
+    """What changes one item, addressed by its path or by the query."""
+    creates = noun.key == "name" or query is UriQuery  # an id is given, never chosen
+    also = ", or create it" if creates else ""
+    return (
+        Endpoint(
+            method="PUT",
+            path=path,
+            called=f"replace_{noun.one}{suffix}",
+            summary=f"Give a {_words(noun)} another definition and handler{also}; what is not sent has its default.",
+            handle=partial(replace_item, noun),
+            body=PrimitiveSent,
+            query=query,
+            answers={200: noun.shown} | ({201: noun.shown} if creates else {}),
+            problems=_REFUSALS,
+            work=Work.CHECK,
+            has_tag=True,
+        ),
+        _updates(noun, path, suffix, query),
+        Endpoint(
+            method="DELETE",
+            path=path,
+            called=f"delete_{noun.one}{suffix}",
+            summary=f"Remove a {_words(noun)} of the tenant's own.",
+            handle=partial(delete_item, noun),
+            body=NoBody,
+            query=query,
+            answers={204: None},
+            problems=frozenset({409}),
+            has_tag=True,
+        ),
+    )
+
+
+def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
+    if noun.family is Family.TOOL:
+        return Endpoint(
+            method="PATCH",
+            path=path,
+            called="update_tool",
+            summary="Change a tool, or switch it on or off; what is not sent stays. Of an imported tool this is stored"
+            " as an override beside its document.",
+            handle=partial(update_tool, noun),
+            body=ToolUpdate,
+            query=NoQuery,
+            answers={200: noun.shown},
+            problems=_REFUSALS,
+            work=Work.CHECK,
+            has_tag=True,
+        )
+    return Endpoint(
+        method="PATCH",
+        path=path,
+        called=f"update_{noun.one}{suffix}",
+        summary=f"Change a {_words(noun)}, or switch it on or off; what is not sent stays.",
+        handle=partial(update_item, noun),
+        body=PrimitiveUpdate,
+        query=query,
+        answers={200: noun.shown},
+        problems=_REFUSALS,
+        work=Work.CHECK,
+        has_tag=True,
+    )
+
+
+def _words(noun: Noun) -> str:
+    return noun.one.replace("_", " ")
+
+
+ENDPOINTS: Sequence[Route] = tuple(route for noun in _NOUNS for route in routes_of(noun))

@@ -1,0 +1,164 @@
+"""Tools, resources, resource templates and prompts over REST: what each request does, whatever the family."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from gateway.admin.endpoint import Admin, Answer, Call
+from gateway.admin.listings import Listing
+from gateway.admin.pagination import read_list
+from gateway.admin.requests.lists import PrimitiveListQuery, UriListQuery
+from gateway.admin.requests.models import Asked, NoBody, NoQuery, Sent
+from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
+from gateway.admin.responses.primitives import PrimitiveShown, PrimitiveValid
+from gateway.admin.upserts import Upsert, is_id, put
+from gateway.catalog.primitives import primitives
+from gateway.catalog.primitives import queries as listing
+from gateway.catalog.primitives.primitives import Address
+from gateway.catalog.primitives.queries import Listed
+from gateway.catalog.primitives.validation import PrimitiveDraft
+from gateway.domain.primitives import Family
+from gateway.errors import Fault, InvalidBody, NotFound
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+U = TypeVar("U", bound=PrimitiveUpdate)
+
+_NAMED_BY = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """One family as this face speaks of it; `key` is what a path names an item by: `name` or `id`."""
+
+    family: Family
+    one: str
+    many: str
+    path: str
+    key: str
+    show: Callable[[Listed], PrimitiveShown]
+    shown: type[PrimitiveShown]
+    page: type[BaseModel]
+    query: type[PrimitiveListQuery]
+    listing: Listing[Listed]
+
+
+async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery]) -> Answer:
+    """The tenant's primitives of a family, or the one of a URI; none is an empty list."""
+    query = call.query
+    if isinstance(query, UriListQuery) and query.uri is not None:
+        shown, cursor = await _find(noun, admin, call, query.uri), None
+    else:
+        read = partial(listing.page_primitives, call.tenant, admin.catalog, noun.family)
+        shown, cursor = await read_list(admin.cursors, call.tenant, noun.listing, query, read=read)
+    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
+
+
+async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+    """A new primitive."""
+    return await _create(noun, admin, call)
+
+
+async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+    """A primitive judged as if it were to be stored."""
+    tried = await primitives.try_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body))
+    return Answer(content=PrimitiveValid.of(tried))
+
+
+async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+    """One primitive."""
+    return show_item(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
+
+
+async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+    """A primitive with another definition and handler, created where there is none; what is not sent has its default.
+
+    An id in the path never creates one.
+    """
+    name = _addressed(noun, call)
+
+    async def create() -> Answer:
+        member = _NAMED_BY[noun.family]
+        if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
+            raise NotFound(f"no such {noun.family.replace('_', ' ')}; one is created under a name or URI, not an id")
+        if call.body.definition.get(member) != name:
+            reason = "must be what the path or query names, for there is none yet"
+            faults = [Fault(pointer=f"/definition/{member}", reason=reason)]
+            raise InvalidBody(f"the body at /definition/{member}: {reason}", faults=faults)
+        return await _create(noun, admin, call)
+
+    upsert = Upsert(
+        read=partial(listing.get_listed, call.tenant, admin.catalog, noun.family, name),
+        replace=partial(_update, noun, admin, call, lambda _: _draft(call.body)),
+        create=create,
+    )
+    return await put(call, upsert)
+
+
+async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
+    """A primitive changed; what is not sent stays."""
+    body = call.body
+
+    def revise(draft: PrimitiveDraft) -> PrimitiveDraft:
+        return PrimitiveDraft(
+            definition=draft.definition if body.definition is None else body.definition,
+            handler=draft.handler if body.handler is None else body.handler,
+            safety=body.safety if "safety" in body.model_fields_set else draft.safety,
+            enabled=draft.enabled if body.enabled is None else body.enabled,
+        )
+
+    return await _update(noun, admin, call, revise)
+
+
+async def delete_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+    """A primitive removed."""
+    address = Address(family=noun.family, name=_addressed(noun, call))
+    await primitives.remove_primitive(call.tenant, admin.catalog, address, by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+def show_item(noun: Noun, listed: Listed) -> Answer:
+    """One primitive as it is answered."""
+    return Answer(content=noun.show(listed), tag=listed.tag)
+
+
+async def _create(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+    made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
+    segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
+    location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
+    return replace(show_item(noun, made), status=201, location=location)
+
+
+async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery], uri: str) -> Sequence[Listed]:
+    try:
+        found = await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)
+    except NotFound:
+        return []
+    return [found] if noun.listing.matches(found, call.query) else []
+
+
+async def _update(
+    noun: Noun, admin: Admin, call: Call[B, Q], revise: Callable[[PrimitiveDraft], PrimitiveDraft]
+) -> Answer:
+    address = Address(family=noun.family, name=_addressed(noun, call))
+    update = partial(primitives.update_primitive, call.tenant, admin.catalog, address)
+    return show_item(noun, await update(revise, by=call.by, expected=call.expected))
+
+
+def _addressed(noun: Noun, call: Call[B, Q]) -> str:
+    """The name, URI or id that the request speaks of."""
+    return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a path with the name in it leads to it: dots alone would lead out of the path (RFC 3986)."""
+    return _PLAIN.issuperset(name) and bool(name.strip("."))
+
+
+def _draft(body: PrimitiveSent) -> PrimitiveDraft:
+    return PrimitiveDraft(definition=body.definition, handler=body.handler, safety=body.safety, enabled=body.enabled)

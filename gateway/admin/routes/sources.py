@@ -1,0 +1,261 @@
+"""Sources and their reports over REST."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from urllib.parse import quote
+
+import anyio.to_thread
+
+from gateway.admin.endpoint import LARGE, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.limits import Work
+from gateway.admin.listings import SOURCES
+from gateway.admin.openapi.formats import NAME
+from gateway.admin.pagination import read_list
+from gateway.admin.requests.lists import SourceListQuery
+from gateway.admin.requests.models import (
+    Credentials,
+    LoginObject,
+    NoBody,
+    NoQuery,
+    OperationRuleSent,
+    SecretObject,
+    SourceCreate,
+    SourceOptions,
+    SourceReplace,
+    SourceUpdate,
+)
+from gateway.admin.responses.sources import (
+    ChangesShown,
+    ImportTried,
+    ReportShown,
+    SourceChanged,
+    SourceImported,
+    SourcePage,
+    SourceShown,
+)
+from gateway.admin.upserts import Upsert, check_new_name, put
+from gateway.catalog.etags import tag_of
+from gateway.catalog.sources import imports, sources
+from gateway.catalog.sources.document_workers import Archive
+from gateway.catalog.sources.drafts import SourceDraft
+from gateway.catalog.sources.imports import Imported
+from gateway.domain.http.requests import Credential
+from gateway.domain.sources import OperationRule
+
+
+async def list_sources(admin: Admin, call: Call[NoBody, SourceListQuery]) -> Answer:
+    """The tenant's sources by name."""
+    read = partial(sources.page_sources, call.tenant, admin.catalog)
+    shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
+    return Answer(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
+
+
+async def create_source(admin: Admin, call: Call[SourceCreate, NoQuery]) -> Answer:
+    """A document imported, or tried."""
+    return await _create(admin, call, call.body.name)
+
+
+async def get_source(admin: Admin, call: Plain) -> Answer:
+    """One source."""
+    source = await sources.get_source(call.tenant, admin.catalog, call.path["name"])
+    return Answer(content=SourceShown.of(source), tag=tag_of(source))
+
+
+async def get_report(admin: Admin, call: Plain) -> Answer:
+    """What became of every operation."""
+    source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
+    return Answer(content=ReportShown.of(report), tag=tag_of(source))
+
+
+async def replace_source(admin: Admin, call: Call[SourceReplace, NoQuery]) -> Answer:
+    """A source with a new document, created where there is none; what is not sent has its default."""
+    name = call.path["name"]
+
+    async def create() -> Answer:
+        check_new_name("source", name, NAME)
+        return await _create(admin, call, name)
+
+    upsert = Upsert(
+        read=partial(sources.get_source, call.tenant, admin.catalog, name),
+        replace=partial(_update, admin, call, SourceReplace.model_fields),
+        create=create,
+    )
+    return await put(call, upsert)
+
+
+async def update_source(admin: Admin, call: Call[SourceUpdate, NoQuery]) -> Answer:
+    """A source changed; what is not sent stays."""
+    return await _update(admin, call, call.body.model_fields_set)
+
+
+async def delete_source(admin: Admin, call: Plain) -> Answer:
+    """A source removed."""
+    await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
+    return Answer(status=204)
+
+
+async def _create(admin: Admin, call: Call[SourceCreate, NoQuery] | Call[SourceReplace, NoQuery], name: str) -> Answer:
+    draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
+    imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
+    location = f"/tenants/{quote(call.path['t'])}/sources/{quote(name)}"
+    return await _imported(imported, name, status=201, location=location)
+
+
+async def _update(
+    admin: Admin, call: Call[SourceReplace, NoQuery] | Call[SourceUpdate, NoQuery], fields: Collection[str]
+) -> Answer:
+    name = call.path["name"]
+    revise = partial(_revise, call.body, fields=fields)
+    imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
+    return await _imported(imported, name)
+
+
+def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str]) -> SourceDraft:
+    """The draft with what the body says of these fields; credentials that are not sent stay."""
+    return replace(
+        draft,
+        document=body.document,
+        url=body.url,
+        archive=None if body.archive is None else Archive(base64=body.archive.base64, entry=body.archive.entry),
+        base_url=body.base_url if "base_url" in fields else draft.base_url,
+        prefix=body.prefix if "prefix" in fields else draft.prefix,
+        expose=body.expose if "expose" in fields else draft.expose,
+        include=_rules(body.include) if "include" in fields else draft.include,
+        exclude=_rules(body.exclude) if "exclude" in fields else draft.exclude,
+        output_schemas=body.output_schemas if "output_schemas" in fields else draft.output_schemas,
+        credentials=None if body.credentials is None else _credentials(body.credentials),
+        dry_run=body.dry_run,
+        allow_removals=body.allow_removals,
+    )
+
+
+def _rules(sent: Sequence[OperationRuleSent]) -> tuple[OperationRule, ...]:
+    return tuple(
+        OperationRule(
+            operation_ids=tuple(rule.operation_ids),
+            methods=tuple(rule.methods),
+            paths=tuple(rule.paths),
+            tags=tuple(rule.tags),
+        )
+        for rule in sent
+    )
+
+
+def _credentials(sent: Credentials) -> dict[str, Credential]:
+    return {scheme: _credential(value) for scheme, value in sent.items()}
+
+
+def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credential:
+    match sent:
+        case str():
+            return Credential(value=sent)
+        case SecretObject():
+            return Credential(value=sent.value)
+        case LoginObject():
+            return Credential(username=sent.username, value=sent.password)
+        case _:
+            username, password = sent
+            return Credential(username=username, value=password)
+
+
+async def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> Answer:
+    content = await anyio.to_thread.run_sync(_show, imported, name)
+    if imported.source is None:
+        return Answer(content=content)
+    return Answer(status=status, content=content, tag=tag_of(imported.source), location=location)
+
+
+def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
+    changes = None if imported.changes is None else ChangesShown.of(imported.changes)
+    if imported.source is None:
+        return ImportTried(name=name, report=ReportShown.of(imported.report), changes=changes)
+    return SourceImported.with_report(imported.source, imported.report, changes)
+
+
+_LIST = "/tenants/{t}/sources"
+_ONE = "/tenants/{t}/sources/{name}"
+_REFUSALS = frozenset({409, 422, 429, 502, 504})
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path=_LIST,
+        summary="List the tenant's sources.",
+        handle=list_sources,
+        body=NoBody,
+        query=SourceListQuery,
+        answers={200: SourcePage},
+    ),
+    Endpoint(
+        method="POST",
+        path=_LIST,
+        summary="Import an OpenAPI document as tools, or report on it with `dry_run` (200). `Prefer: respond-async` is"
+        " answered synchronously, as RFC 7240 allows.",
+        handle=create_source,
+        body=SourceCreate,
+        query=NoQuery,
+        answers={201: SourceImported, 200: ImportTried},
+        problems=_REFUSALS,
+        limit=LARGE,
+        work=Work.OUTBOUND,
+        has_tag=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=_ONE,
+        summary="Show a source.",
+        handle=get_source,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: SourceShown},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path=_ONE,
+        summary="Give a source another document, active at once, or import it; operations that stay keep their tool"
+        " names.",
+        handle=replace_source,
+        body=SourceReplace,
+        query=NoQuery,
+        answers={200: SourceChanged, 201: SourceImported},
+        problems=_REFUSALS,
+        limit=LARGE,
+        work=Work.OUTBOUND,
+        has_tag=True,
+    ),
+    Endpoint(
+        method="PATCH",
+        path=_ONE,
+        summary="Change a source; without a document or URL the stored document is compiled again.",
+        handle=update_source,
+        body=SourceUpdate,
+        query=NoQuery,
+        answers={200: SourceChanged},
+        problems=_REFUSALS,
+        limit=LARGE,
+        work=Work.OUTBOUND,
+        has_tag=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path=_ONE,
+        summary="Remove a source with its tools, documents and credentials.",
+        handle=delete_source,
+        body=NoBody,
+        query=NoQuery,
+        answers={204: None},
+        has_tag=True,
+    ),
+    Endpoint(
+        method="GET",
+        path=f"{_ONE}/report",
+        summary="Show what became of every operation of the active document.",
+        handle=get_report,
+        body=NoBody,
+        query=NoQuery,
+        answers={200: ReportShown},
+        has_tag=True,
+    ),
+)

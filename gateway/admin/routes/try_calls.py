@@ -1,0 +1,180 @@
+"""Calls that an admin tries: through every gate, as any client's, with what was sent beside what came back."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from gateway.admin.endpoint import Admin, Answer, Call, Endpoint
+from gateway.admin.limits import Work
+from gateway.admin.requests.models import Asked, NoBody, NoQuery, Sent
+from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
+from gateway.admin.responses.primitives import RequestShown, TrialShown
+from gateway.calls import result_rendering
+from gateway.catalog.primitives.queries import get_listed
+from gateway.catalog.tenants import get_tenant
+from gateway.domain.identifiers import KeyId
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.keys import Scope
+from gateway.domain.tenancy.principals import Principal
+from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault, NotFound
+from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
+from gateway.handlers.interfaces import Handler, Prepared
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+
+_LONGEST_BODY = 64 * 1024
+
+
+async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
+    """A tool called."""
+    principal, name = await _stand_in(admin, call), call.path["name"]
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.inner_tool(name)
+        bound = bound or await registry.inner_tool(await _name_of(admin, call, Family.TOOL, name))
+        if bound is None:
+            raise NotFound("no such tool")
+        prepared = await _prepare_tool(admin, bound, call.body.arguments)
+        correlation_id = call.by.correlation_id
+        members = await admin.calls.run(
+            principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
+        )
+        summary = await _summarise(bound.handler, prepared)
+    return _answer(prepared, summary, result_rendering.decode(members))
+
+
+async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
+    """A resource read, fixed or of a template."""
+    principal, uri = await _stand_in(admin, call), call.query.uri
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.resource(uri)
+        if bound is None:
+            await _name_of(admin, call, Family.RESOURCE, uri)
+            raise NotFound("no such resource")
+        prepared = _prepare(bound, bound.variables)
+        correlation_id = call.by.correlation_id
+        found = await admin.calls.read(principal, bound, correlation_id=correlation_id, finder=registry)
+        summary = await _summarise(bound.handler, prepared)
+    return _answer(prepared, summary, {"contents": list(found.contents)})
+
+
+async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
+    """A prompt got."""
+    principal, name = await _stand_in(admin, call), call.path["name"]
+    async with admin.connections.open(principal) as registry:
+        bound = await registry.prompt(name) or await registry.prompt(await _name_of(admin, call, Family.PROMPT, name))
+        if bound is None:
+            raise NotFound("no such prompt")
+        arguments, correlation_id = call.body.arguments, call.by.correlation_id
+        got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, finder=registry)
+        prepared = _prepare(bound, arguments)
+        summary = await _summarise(bound.handler, prepared)
+    described = {} if got.description is None else {"description": got.description}
+    return _answer(prepared, summary, {**described, "messages": list(got.messages)})
+
+
+async def _stand_in(admin: Admin, call: Call[B, Q]) -> Principal:
+    """Who the trail and the limits take the admin for: the own key, or `operator`."""
+    caller = call.by.caller
+    tenant = await get_tenant(call.tenant, admin.catalog)
+    key, subject = (caller.key, caller.subject) if isinstance(caller, Principal) else (KeyId("operator"), "operator")
+    return Principal(tenant=tenant.id, slug=tenant.slug, key=key, subject=subject, scopes=frozenset({Scope.MCP}))
+
+
+async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) -> str:
+    """The name of what clients have under this id.
+
+    Raises:
+        NotFound: there is nothing of this name or id.
+        Conflict: there is, but it is switched off.
+    """
+    listed = await get_listed(call.tenant, admin.catalog, family, name)
+    if not listed.is_enabled:
+        raise Conflict(f"the {family.replace('_', ' ')} is switched off; enable it to try it")
+    return listed.name
+
+
+async def _prepare_tool(admin: Admin, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+    arguments = bound.handler.settle(given)
+    found = await admin.calls.check(bound, arguments)
+    if found:
+        faults = [Fault(pointer=f"/arguments{fault.pointer}", reason=fault.reason) for fault in found]
+        raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=faults)
+    return bound.handler.prepare(arguments)
+
+
+def _prepare(bound: BoundResource | BoundPrompt, given: Mapping[str, str]) -> Prepared:
+    return bound.handler.prepare(bound.handler.settle(given))
+
+
+async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
+    """One line for a request, which is printed beside it; for the gateway's own work, every request it makes."""
+    if prepared.request is not None:
+        return prepared.summary
+    try:
+        return await handler.preview(prepared)
+    except CredentialMissing:  # the result says so
+        return prepared.summary
+
+
+def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> Answer:
+    return Answer(content=TrialShown(request=_shown(prepared, summary), result=result))
+
+
+def _shown(prepared: Prepared, summary: str) -> RequestShown:
+    request = prepared.request
+    if request is None:
+        return RequestShown(summary=summary, method=None, url=None, headers=[], body=None)
+    return RequestShown(
+        summary=summary,
+        method=request.method,
+        url=request.url,
+        headers=request.headers,
+        body=None if request.body is None else _text(request.body),
+    )
+
+
+def _text(body: bytes) -> str:
+    try:
+        text = body[:_LONGEST_BODY].decode()
+    except UnicodeDecodeError:
+        return f"({len(body)} bytes)"
+    return text if len(body) <= _LONGEST_BODY else f"{text}… ({len(body)} bytes)"
+
+
+_PROBLEMS = frozenset({409, 422, 429, 502, 504})
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/tools/{name}/try",
+        summary="Call a tool through every gate, and show what was sent beside what came back.",
+        handle=try_tool,
+        body=ToolTry,
+        query=NoQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+        work=Work.OUTBOUND,
+    ),
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/resources/try",
+        summary="Read a resource, fixed or of a template, through every gate.",
+        handle=try_resource,
+        body=NoBody,
+        query=UriQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+        work=Work.OUTBOUND,
+    ),
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/prompts/{name}/try",
+        summary="Get a prompt through every gate.",
+        handle=try_prompt,
+        body=PromptTry,
+        query=NoQuery,
+        answers={200: TrialShown},
+        problems=_PROBLEMS,
+        work=Work.OUTBOUND,
+    ),
+)

@@ -1,0 +1,25 @@
+"""That a resource has changed, said over REST."""
+
+from gateway.admin.endpoint import Admin, Answer, Call, Endpoint
+from gateway.admin.requests.models import NoQuery
+from gateway.admin.requests.primitives import ResourceChanged
+from gateway.catalog.updates.resource_updates import report_update
+
+
+async def report_resource_update(admin: Admin, call: Call[ResourceChanged, NoQuery]) -> Answer:
+    """Whoever follows the resource is told."""
+    await report_update(call.tenant, admin.catalog, call.body.uri)
+    return Answer(status=202)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/tenants/{t}/resources/updated",
+        summary="Say that a resource's contents are not what they were; clients that follow it are told.",
+        handle=report_resource_update,
+        body=ResourceChanged,
+        query=NoQuery,
+        answers={202: None},
+    ),
+)

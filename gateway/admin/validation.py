@@ -1,0 +1,139 @@
+"""How bytes and query strings become valid models, and what is wrong with those that do not."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from gateway.admin.openapi.formats import WORDS
+from gateway.admin.requests.models import Asked, NoBody, Sent
+from gateway.catalog.sources.document_workers import Workers
+from gateway.domain.identifiers import TenantId
+from gateway.errors import BadInput, Fault, InvalidBody
+from gateway.web.bodies import load_json
+
+SPLIT = (sys.executable, "-I", "-m", "gateway.admin.body_splitter")
+"""The process that takes a document out of a large body."""
+
+_LARGE = 256 * 1024
+_VERY_LARGE = 1024 * 1024
+_MAX_FAULTS = 20
+_NULL_WANTED = "none_required"
+"""Pydantic's word for the branch of an optional field that is only there for its absence."""
+
+B = TypeVar("B", bound=Sent)
+Q = TypeVar("Q", bound=Asked)
+
+
+async def read_body(raw: bytes, model: type[B], *, workers: Workers, tenant: TenantId | None = None) -> B:
+    """The body as its model; a large one is parsed in a thread, a very large one in a process.
+
+    Raises:
+        InvalidBody: it is no JSON or has not the documented form.
+        DocumentTooLarge: reading it takes more time or memory than it may.
+        LimitExceeded: too many very large ones wait to be read.
+    """
+    if model is NoBody and not raw.strip():
+        return model()
+    if len(raw) > _VERY_LARGE:
+        content = await _split(raw, workers, tenant)
+    else:
+        content = await anyio.to_thread.run_sync(load_json, raw) if len(raw) > _LARGE else load_json(raw)
+    if not isinstance(content, dict):
+        raise InvalidBody("the body must be a JSON object", faults=[Fault(pointer="", reason="must be an object")])
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        faults = _faults(error, model, cast("object", content))
+        raise InvalidBody(_sentence("the body", faults), faults=faults) from None
+
+
+async def _split(raw: bytes, workers: Workers, tenant: TenantId | None) -> object:
+    """The content of the body, with its document as bytes."""
+    answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
+    if answer.rest is None:
+        raise InvalidBody("the body cannot be read")
+    content: dict[str, Any] = json.loads(answer.rest.fields)
+    if answer.rest.place:
+        *way, last = answer.rest.place
+        holder = content
+        for key in way:
+            holder = holder[key]
+        holder[last] = answer.document or b""
+    return content
+
+
+def read_query(pairs: Sequence[tuple[str, str]], model: type[Q]) -> Q:
+    """The query parameters as their model.
+
+    Raises:
+        BadInput: one is unknown, given twice or not allowed.
+    """
+    given: dict[str, str] = {}
+    for name, value in pairs:
+        if name in given:
+            raise BadInput(f"the query: {name[:50]} is given twice", faults=[_parameter_fault(name, "given twice")])
+        given[name] = value
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        faults = [
+            _parameter_fault(fault.pointer.removeprefix("/"), fault.reason) for fault in _faults(error, model, given)
+        ]
+        raise BadInput(_sentence("the query", faults), faults=faults) from None
+
+
+def _parameter_fault(name: str, reason: str) -> Fault:
+    return Fault(pointer=f"?{name[:100]}", reason=reason)
+
+
+def _sentence(what: str, faults: Sequence[Fault]) -> str:
+    first = faults[0]
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return f"{what}{f' at {first.pointer}' if first.pointer else ''}: {first.reason}{more}"
+
+
+def _faults(error: ValidationError, model: type[BaseModel], content: object) -> list[Fault]:
+    """What is wrong, one fault per place; the value itself is never repeated, it may be a secret."""
+    found: dict[str, Fault] = {}
+    details = error.errors(include_url=False, include_input=False)
+    for detail in [detail for detail in details if detail["type"] != _NULL_WANTED][: _MAX_FAULTS * 2]:
+        pointer = _pointer(detail, content)
+        reason = _reason(detail, model)
+        if pointer not in found:
+            found[pointer] = Fault(pointer=pointer, reason=reason)
+        elif reason not in found[pointer].reason:
+            found[pointer] = Fault(pointer=pointer, reason=f"{found[pointer].reason}; or: {reason}")
+    return list(found.values())[:_MAX_FAULTS]
+
+
+def _pointer(detail: ErrorDetails, content: object) -> str:
+    """The place as a JSON Pointer (RFC 6901); names of union branches, which Pydantic mixes in, are left out."""
+    parts: list[str] = []
+    here: object = content
+    for position, part in enumerate(detail["loc"]):
+        if isinstance(here, dict) and part in here:
+            here = cast("dict[object, object]", here)[part]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(cast("list[object]", here)):
+            here = cast("list[object]", here)[part]
+        elif not (detail["type"] == "missing" and position == len(detail["loc"]) - 1):
+            continue
+        parts.append(str(part).replace("~", "~0").replace("/", "~1")[:200])
+    return "".join(f"/{part}" for part in parts)
+
+
+def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    if detail["type"] == "extra_forbidden":
+        what = "unknown parameter" if issubclass(model, Asked) else "unknown field"
+        allowed = ", ".join(model.model_fields) if len(detail["loc"]) == 1 else ""
+        return f"{what}; allowed: {allowed}" if allowed else what
+    if detail["type"] == "missing":
+        return "required"
+    if detail["type"] == "string_pattern_mismatch" and (words := WORDS.get(detail.get("ctx", {}).get("pattern", ""))):
+        return words
+    text = detail["msg"].removeprefix("Value error, ").replace(" after validation, not ", ", not ")
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,58 @@
+"""Which part is asked for which number when Prometheus asks."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Protocol
+
+from gateway.app.infrastructure import Doors
+from gateway.app.readiness import Readiness
+from gateway.catalog.snapshots.snapshots import Snapshots
+from gateway.redis.sessions.records import Sessions
+from gateway.telemetry.metrics import Metrics
+
+
+def make_metrics() -> Metrics:
+    """The numbers of this replica, which the parts that count are given."""
+    return Metrics(version=_version())
+
+
+def follow(metrics: Metrics, *, doors: Doors, snapshots: Snapshots, sessions: Sessions, readiness: Readiness) -> None:
+    """Read from the parts what they keep for themselves."""
+    bus, audit = doors.bus, doors.audit
+    metrics.draining.follow(lambda: readiness.is_draining)
+    metrics.events_live.follow(lambda: bus.is_live)
+    metrics.event_lag.follow(lambda: bus.lag_s)
+    metrics.snapshots.follow(lambda: snapshots.loaded)
+    metrics.sessions.follow(lambda: len(sessions))
+    metrics.audit_waiting.follow(lambda: audit.waiting)
+    metrics.audit_entries.follow(lambda: audit.written)
+    metrics.audit_failures.follow(lambda: audit.failed)
+    metrics.audit_overflow.follow(lambda: audit.kept_waiting)
+    metrics.audit_heads_failures.follow(lambda: {(store,): count for store, count in doors.heads.failures.items()})
+
+
+class Pool(Protocol):
+    """A bounded pool of this replica."""
+
+    name: str
+    refused: int
+
+    @property
+    def busy(self) -> int:
+        """Places that are held, or entries that wait, now."""
+        ...
+
+
+def follow_pools(metrics: Metrics, pools: Sequence[Pool], *, paced: Callable[[], int]) -> None:
+    """Read from each pool how full it is and what it refused; a fixed number of series."""
+    named = {(pool.name.replace(" ", "_"),): pool for pool in pools}
+    metrics.pool_busy.follow(lambda: {labels: pool.busy for labels, pool in named.items()})
+    metrics.pool_refusals.follow(lambda: {labels: pool.refused for labels, pool in named.items()})
+    metrics.paced.follow(paced)
+
+
+def _version() -> str:
+    try:
+        return version("gateway")
+    except PackageNotFoundError:
+        return "source"

@@ -1,0 +1,1 @@
+"""Primitives registered in Python: typed definitions, plugins, registrations."""

@@ -1,0 +1,94 @@
+"""Names of tenants that code hides behind: looked up when the gateway starts and after each registration.
+
+What is found is in the log, in each tenant's trail and in `Registrations.hidden`. A registration while the gateway
+serves looks its own name up first, so that the caller learns of it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import structlog
+
+from gateway.app.python.registrations import Lookup, Registrations
+from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidden
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.transaction import Catalog
+from gateway.domain.primitives import OwnedName
+from gateway.errors import DatabaseUnavailable, Unavailable
+from gateway.store.engine import Store
+
+log = structlog.get_logger(__name__)
+
+_WITHIN_S: Final = 3.0
+"""Longer than a loaded machine takes; a caller on the event loop holds it up for so long."""
+_RETRY_S: Final = 10.0
+
+
+class HiddenNames:
+    """Follows the registrations of code for as long as it is open; open it while the store and the bus are open."""
+
+    def __init__(self, catalog: Catalog, code: Registrations, *, database_url: str) -> None:
+        self._catalog = catalog
+        self._code = code
+        self._look_up = blocking_lookup(database_url)
+        self._changed = asyncio.Event()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            loop = asyncio.get_running_loop()
+            stack.callback(self._code.consult(self._look_up))
+            stack.callback(self._code.subscribe(lambda: loop.call_soon_threadsafe(self._changed.set)))
+            group = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(group.cancel_scope.cancel)
+            await self._find()
+            group.start_soon(self._follow)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _find(self) -> None:
+        self._code.hidden = await find_hidden(self._catalog.store, self._code.primitives())
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self._record()
+                await self._changed.wait()
+                self._changed.clear()
+                await self._find()
+            except Unavailable as error:
+                log.warning("hidden_names_unknown", reason=error.message)
+                self._changed.set()
+                await anyio.sleep(_RETRY_S)
+
+    async def _record(self) -> None:
+        for hidden in self._code.hidden:
+            if await record_hidden(self._catalog, hidden):
+                log.warning("code_primitive_hidden", tenant_id=hidden.tenant, family=hidden.family, name=hidden.name)
+
+
+def blocking_lookup(database_url: str) -> Lookup:
+    """A lookup for any thread, also the event loop's, which it blocks: it has a thread and a connection of its own."""
+
+    async def find(primitive: CodePrimitive) -> Sequence[OwnedName]:
+        try:
+            async with asyncio.timeout(_WITHIN_S), Store(database_url, pool_size=1) as store:
+                return await find_hidden(store, [primitive])
+        except TimeoutError:
+            raise DatabaseUnavailable("the names of the tenants cannot be looked up now; register it again") from None
+
+    def look_up(primitive: CodePrimitive) -> Sequence[OwnedName]:
+        with ThreadPoolExecutor(1, thread_name_prefix="names") as pool:
+            return pool.submit(asyncio.run, find(primitive)).result()
+
+    return look_up

@@ -1,0 +1,112 @@
+"""Primitives that the configuration names as `module:attribute`: imported, checked, registered before anything serves.
+
+An attribute is one extra, an iterable of extras, or a `ToolRegistry` whose tools have functions. Whatever is wrong with
+it ends the start, with the setting, the object and the field in the message.
+"""
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+import structlog
+
+from gateway.app.python.primitives import (
+    Extra,
+    ExtraPrompt,
+    ExtraResource,
+    ExtraResourceTemplate,
+    ExtraTool,
+    register,
+)
+from gateway.app.python.registrations import Registrations
+from gateway.definitions.contract.tool_registry import ToolRegistry
+from gateway.errors import BrokenSetting, Fault, GatewayError, HandlerInvalid
+from gateway.handlers.python.signatures import ToolFunction
+from gateway.settings import PREFIX, Settings
+
+log = structlog.get_logger(__name__)
+
+_WANTED: Final[Mapping[str, tuple[type, ...]]] = {
+    "extra_tools": (ExtraTool,),
+    "extra_resources": (ExtraResource, ExtraResourceTemplate),
+    "extra_prompts": (ExtraPrompt,),
+}
+
+
+def load_extras(settings: Settings) -> Registrations:
+    """Everything that the settings name.
+
+    Raises:
+        BrokenSetting: something cannot be imported, is no extra, breaks the contract, or has a name that is taken.
+    """
+    registrations = Registrations()
+    for setting, wanted in _WANTED.items():
+        for path in cast(tuple[str, ...], getattr(settings, setting)):
+            place = f"{PREFIX}{setting.upper()}: {path}"
+            for label, extra in _extras_in(_import(path, place), place, wanted):
+                try:
+                    registrations.add(register(extra))
+                except GatewayError as error:
+                    raise BrokenSetting(f"{label}: {_said(error)}") from error
+    return registrations
+
+
+def extras_of(registry: ToolRegistry) -> Iterator[ExtraTool]:
+    """The tools of a registry with the functions that were registered beside them.
+
+    Raises:
+        HandlerInvalid: a tool has none.
+    """
+    for tool in registry:
+        if not callable(tool.handler):
+            said = f"the tool {tool.name} was registered without a function"
+            raise HandlerInvalid(said, faults=[Fault(pointer="/handler", reason=said)])
+        yield ExtraTool(definition=tool.definition, handler=cast(ToolFunction, tool.handler))
+
+
+def _import(path: str, place: str) -> object:
+    module, colon, attribute = path.partition(":")
+    if not (module and colon and attribute):
+        raise BrokenSetting(f"{place}: must be `module:attribute`")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise BrokenSetting(f"{place}: {error}") from error
+    except Exception as error:  # whatever the operator's module raises while it is imported
+        log.exception("extra_not_imported", path=path)
+        raise BrokenSetting(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
+    return cast(object, found)
+
+
+def _extras_in(found: object, place: str, wanted: tuple[type, ...]) -> Iterator[tuple[str, Extra]]:
+    """Each extra of an attribute, with what messages call it."""
+    if isinstance(found, wanted):
+        yield place, cast(Extra, found)
+        return
+    for number, each in enumerate(_several(found, place, wanted)):
+        if not isinstance(each, wanted):
+            raise BrokenSetting(f"{place}[{number}]: is a {type(each).__name__}, not {_names(wanted)}")
+        yield f"{place}[{number}]", cast(Extra, each)
+
+
+def _several(found: object, place: str, wanted: tuple[type, ...]) -> Iterable[object]:
+    if isinstance(found, ToolRegistry):
+        try:
+            return tuple(extras_of(found))
+        except HandlerInvalid as error:
+            raise BrokenSetting(f"{place}: {error.message}") from error
+    kind = type(found).__name__
+    if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
+        raise BrokenSetting(f"{place}: is a {kind}, not {_names(wanted)} or several of them")
+    return cast(Iterable[object], found)
+
+
+def _names(kinds: tuple[type, ...]) -> str:
+    return " or ".join(f"an {kind.__name__}" for kind in kinds)
+
+
+def _said(error: GatewayError) -> str:
+    places = "; ".join(f"{fault.pointer or '/'}: {fault.reason}" for fault in error.faults)
+    return f"{error.message} ({places})" if places and places not in error.message else error.message

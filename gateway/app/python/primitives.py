@@ -1,0 +1,183 @@
+"""Primitives written in Python, one value each: what is listed, what runs, whose it is and how much harm it can do."""
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+
+from gateway.app.python.registrations import Registration
+from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
+from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
+from gateway.definitions.contract.resources import (
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    validate_resource_definition,
+    validate_resource_template_definition,
+)
+from gateway.definitions.contract.tools import ToolDefinition, validate_tool_definition
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.tenants import SLUG
+from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
+from gateway.handlers.python.registry import TIMEOUT_S, CodeHandler
+from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
+
+Level = Safety | str
+
+_UNJUDGED = ("it is code, and nothing was declared of how much harm it can do",)
+_DECLARED = ("declared where it is registered",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraTool:
+    """A tool; `tenants` are the slugs of those that have it, None stands for all."""
+
+    definition: ToolDefinition | ToolShape
+    handler: ToolFunction
+    safety: Level | None = None
+    tenants: Collection[str] | None = None
+    timeout_s: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraResource:
+    """A resource at one URI."""
+
+    definition: ResourceDefinition | ResourceShape
+    handler: ResourceFunction
+    safety: Level | None = None
+    tenants: Collection[str] | None = None
+    timeout_s: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraResourceTemplate:
+    """Resources at all URIs that a template makes; `complete` suggests values for its variables."""
+
+    definition: ResourceTemplateDefinition | TemplateShape
+    handler: ResourceFunction
+    complete: CompletionFunction | None = None
+    safety: Level | None = None
+    tenants: Collection[str] | None = None
+    timeout_s: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraPrompt:
+    """A prompt; `complete` suggests values for its arguments."""
+
+    definition: PromptDefinition | PromptShape
+    handler: PromptFunction
+    complete: CompletionFunction | None = None
+    safety: Level | None = None
+    tenants: Collection[str] | None = None
+    timeout_s: float = TIMEOUT_S
+
+
+Extra = ExtraTool | ExtraResource | ExtraResourceTemplate | ExtraPrompt
+
+
+def register(extra: Extra) -> Registration:
+    """The extra checked in full.
+
+    Raises:
+        DefinitionInvalid: its definition, its function or what is declared beside them breaks the contract.
+    """
+    family, name, definition = _definition_of(extra)
+    safety = Safety.MODERATE if extra.safety is None else _level(extra.safety)
+    complete = extra.complete if isinstance(extra, ExtraResourceTemplate | ExtraPrompt) else None
+    if complete is not None:
+        _check_function(complete, "complete")
+    _check_function(extra.handler, "handler")
+    _check_timeout(extra.timeout_s)
+    return Registration(
+        primitive=CodePrimitive(
+            family=family,
+            name=name,
+            definition=msgspec.json.encode(definition),
+            safety=safety,
+            safety_reasons=_UNJUDGED if extra.safety is None else _DECLARED,
+            tenants=None if extra.tenants is None else _slugs(extra.tenants),
+        ),
+        handler=CodeHandler(
+            function=extra.handler,
+            is_async=_is_async(extra.handler),
+            timeout_s=extra.timeout_s,
+            complete=complete,
+        ),
+    )
+
+
+def _definition_of(extra: Extra) -> tuple[Family, str, Mapping[str, Any]]:
+    """Family, name and listed form; a definition that was made by hand is checked like one that was sent."""
+    match extra:
+        case ExtraTool():
+            tool = validate_tool_definition(raw_of(extra.definition))
+            return Family.TOOL, tool.name, tool.to_wire()
+        case ExtraResource():
+            resource = validate_resource_definition(raw_of(extra.definition))
+            return Family.RESOURCE, resource.uri, resource.to_wire()
+        case ExtraResourceTemplate():
+            template = validate_resource_template_definition(raw_of(extra.definition))
+            return Family.TEMPLATE, template.uri_template, template.to_wire()
+        case ExtraPrompt():
+            prompt = validate_prompt_definition(raw_of(extra.definition))
+            return Family.PROMPT, prompt.name, prompt.to_wire()
+
+
+def raw_of(definition: object) -> object:
+    """The protocol's own object, of a definition in either form."""
+    if isinstance(definition, ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition):
+        return definition.to_wire()
+    return definition
+
+
+def _level(declared: Level) -> Safety:
+    try:
+        return Safety(declared)
+    except ValueError:
+        said = f"safety must be one of {', '.join(Safety)}"
+        raise DefinitionInvalid(said, faults=[Fault(pointer="/safety", reason=said)]) from None
+
+
+def _slugs(tenants: Collection[str]) -> frozenset[str]:
+    if isinstance(tenants, str) or not isinstance(cast("object", tenants), Collection):
+        said = "tenants must be a list of slugs, or None for all"
+        raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
+    for slug in tenants:
+        if not isinstance(cast("object", slug), str) or SLUG.fullmatch(slug) is None:
+            said = f"tenants: {slug!r} is no slug of a tenant"
+            raise DefinitionInvalid(said, faults=[Fault(pointer="/tenants", reason=said)])
+    return frozenset(tenants)
+
+
+def _check_timeout(timeout_s: object) -> None:
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not (is_number and 0 < cast("float", timeout_s) < math.inf):  # no comparison holds for a NaN
+        said = "timeout_s must be a number of seconds above 0"
+        raise HandlerInvalid(said, faults=[Fault(pointer="/timeout_s", reason=said)])
+
+
+def _check_function(function: object, field: str) -> None:
+    """Refuse what cannot be called with one argument, before somebody calls it."""
+    said = f"{field} must be a function of one argument"
+    if not callable(function):
+        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        said = f"{field} must return its answer; a generator function has none"
+        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)])
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        raise HandlerInvalid(said, faults=[Fault(pointer=f"/{field}", reason=said)]) from None
+    except ValueError:  # a function of C without a signature: it will show
+        return
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    """Whether calling it makes a coroutine; an object may be called by a method of its class."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -1,0 +1,93 @@
+"""Definitions as plain dictionaries, typed: the protocol's own members, so that a type checker sees a wrong one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NotRequired, TypedDict
+
+from gateway.app.python.typed_schemas import AnySchema, ObjectSchema
+
+
+class Icon(TypedDict):
+    """A picture of a primitive."""
+
+    src: str
+    mimeType: NotRequired[str]
+    sizes: NotRequired[Sequence[str]]
+    theme: NotRequired[Literal["light", "dark"]]
+
+
+class Annotations(TypedDict):
+    """For whom a resource is, how much it matters, when it changed."""
+
+    audience: NotRequired[Sequence[Literal["user", "assistant"]]]
+    priority: NotRequired[float]
+    lastModified: NotRequired[str]
+
+
+class ToolHints(TypedDict):
+    """What a tool does, as a hint to clients."""
+
+    title: NotRequired[str]
+    readOnlyHint: NotRequired[bool]
+    destructiveHint: NotRequired[bool]
+    idempotentHint: NotRequired[bool]
+    openWorldHint: NotRequired[bool]
+
+
+class ToolShape(TypedDict):
+    """A tool."""
+
+    name: NotRequired[str]
+    title: NotRequired[str]
+    description: str
+    inputSchema: ObjectSchema
+    outputSchema: NotRequired[AnySchema | ObjectSchema]
+    annotations: NotRequired[ToolHints]
+    icons: NotRequired[Sequence[Icon]]
+    _meta: NotRequired[Mapping[str, object]]
+
+
+class ResourceShape(TypedDict):
+    """A resource at one URI."""
+
+    uri: NotRequired[str]
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    size: NotRequired[int]
+    annotations: NotRequired[Annotations]
+    icons: NotRequired[Sequence[Icon]]
+    _meta: NotRequired[Mapping[str, object]]
+
+
+class TemplateShape(TypedDict):
+    """A resource template."""
+
+    uriTemplate: NotRequired[str]
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    annotations: NotRequired[Annotations]
+    icons: NotRequired[Sequence[Icon]]
+    _meta: NotRequired[Mapping[str, object]]
+
+
+class ArgumentShape(TypedDict):
+    """One argument of a prompt."""
+
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    required: NotRequired[bool]
+
+
+class PromptShape(TypedDict):
+    """A prompt."""
+
+    name: NotRequired[str]
+    title: NotRequired[str]
+    description: NotRequired[str]
+    arguments: NotRequired[Sequence[ArgumentShape]]
+    icons: NotRequired[Sequence[Icon]]
+    _meta: NotRequired[Mapping[str, object]]

@@ -1,0 +1,1 @@
+"""The server process: listeners, the hardened HTTP protocol, start and drain."""

@@ -1,0 +1,178 @@
+"""The listeners of one process: MCP, and the admin API where it has a port of its own; one drain ends both.
+
+Each listener has a uvicorn server, and with it connection limits of its own. On SIGTERM or SIGINT readiness fails
+first. After the notice time no listener takes connections any more; calls in flight finish within the drain time.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from gateway.app.readiness import Readiness
+from gateway.app.server.http_protocol import Socket
+from gateway.errors import BrokenSetting
+from gateway.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_PARTING_S = 3.0
+
+Started = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None: ...
+
+
+class Listener:
+    """A bound socket that does not listen yet."""
+
+    def __init__(self, host: str, port: int, *, setting: str) -> None:
+        """Bind the address.
+
+        Raises:
+            BrokenSetting: the address cannot be bound; the message names the setting.
+        """
+        self._host = host
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.socket.bind((host, port))
+        except OSError as error:
+            self.socket.close()
+            raise BrokenSetting(f"{setting}: {host}:{port} cannot be listened on: {error.strerror}") from None
+        self.socket.set_inheritable(False)
+
+    @property
+    def url(self) -> str:
+        """The address as a URL."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self.socket.getsockname()[1]}"
+
+
+def bind(settings: Settings) -> tuple[Listener, Listener | None]:
+    """The listener of MCP, and the admin API's own where one is configured.
+
+    Raises:
+        BrokenSetting: an address cannot be bound.
+    """
+    listener = Listener(settings.host, settings.port, setting="GATEWAY_PORT")
+    if settings.admin_port is None:
+        return listener, None
+    try:
+        return listener, Listener(settings.admin_address, settings.admin_port, setting="GATEWAY_ADMIN_PORT")
+    except BrokenSetting:
+        listener.socket.close()
+        raise
+
+
+async def serve_listeners(
+    served: Sequence[tuple[ASGIApp, Listener]], settings: Settings, readiness: Readiness, *, on_started: Started
+) -> None:
+    """Serve each application on its listener until a signal; `on_started` is called once when all answer."""
+    (first, listener), *others = served
+    main = _Server(_config(first, settings), on_started=on_started)
+    beside = [(_Server(_config(app, settings), on_started=_nothing), other) for app, other in others]
+    servers = [main, *(server for server, _ in beside)]
+    with _Signals(servers, readiness, notice_s=settings.notice_s).captured():
+        async with _serving(*beside[0]) if beside else nullcontext():
+            await main.serve(sockets=[listener.socket])
+
+
+@asynccontextmanager
+async def _serving(server: "_Server", listener: Listener) -> AsyncGenerator[None]:
+    """A second server for as long as the block runs; it answers before the block begins."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener.socket]))
+        await server.answers.wait()
+        try:
+            yield
+        finally:
+            server.should_exit = True
+
+
+def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=Socket,
+        lifespan="off",  # opened around the servers, so that what fails there is our error and not an exit of uvicorn's
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,  # the edge reads them, from trusted proxies only
+        timeout_keep_alive=75,  # longer than balancers keep theirs, or they send into a connection just closed
+        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server with a notification when it answers; signals are handled for all servers together."""
+
+    def __init__(self, config: uvicorn.Config, *, on_started: Started) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+        self.answers = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then notify."""
+        await super().startup(sockets)
+        if self.started:
+            self.answers.set()
+            await self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, and let cancelled requests send their last bytes while their connections are still open."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=_PARTING_S)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals to `_Signals`."""
+        yield
+
+
+class _Signals:
+    """Turns SIGINT and SIGTERM into one drain of all servers; unlike uvicorn, does not raise them again afterwards."""
+
+    def __init__(self, servers: Sequence[_Server], readiness: Readiness, *, notice_s: float) -> None:
+        self._servers = servers
+        self._readiness = readiness
+        self._notice_s = notice_s
+
+    @contextmanager
+    def captured(self) -> Generator[None]:
+        """Handle the signals while the block runs."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        if self._readiness.is_draining:  # the second signal: do not wait
+            for server in self._servers:
+                server.force_exit = server.should_exit
+            self._close()
+            return
+        self._readiness.step_down()
+        log.info("draining", notice_s=self._notice_s)
+        if self._notice_s:
+            asyncio.get_running_loop().call_later(self._notice_s, self._close)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._readiness.drain()
+        for server in self._servers:
+            server.should_exit = True

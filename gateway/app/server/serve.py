@@ -1,0 +1,101 @@
+"""One gateway process from start to exit: its servers, its keys, its listeners (`gateway.app.server.listeners`).
+
+After a drain the process exits with 0.
+"""
+
+import gc
+import resource
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from gateway.app.backends import open_addresses
+from gateway.app.build import build_app
+from gateway.app.python.plugins import load_extras
+from gateway.app.python.registrations import Registrations
+from gateway.app.readiness import Readiness
+from gateway.app.secrets import find_keys
+from gateway.app.server.listeners import bind, serve_listeners
+from gateway.settings import Settings
+from gateway.telemetry.logs import configure_logging
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A gateway that answers."""
+
+    url: str
+    admin_url: str
+    """URL of the admin API: `url`, unless it has a listener of its own."""
+    operator_key: str
+    operator_key_is_new: bool
+    data_dir: Path
+    embedded: bool
+
+
+_COLLECT_AT = (10_000, 20, 20)
+"""When cycles are looked for: a call leaves hardly any, and holds some 130 containers while it runs.
+
+With less, what many calls hold at once would be looked through again and again.
+"""
+_OPEN_FILES = 65_536
+"""More than twice the connections that one replica takes: a call may hold one to its upstream."""
+
+Ready = Callable[[Running], Awaitable[None]]
+
+
+async def serve(settings: Settings, *, ready: Ready | None = None, code: Registrations | None = None) -> None:
+    """Serve until told to stop; `ready` is called once the gateway answers.
+
+    Without `code`, what is registered in Python is what the settings name.
+
+    Raises:
+        BrokenSetting: the configuration does not allow a start.
+        EmbeddedServerFailed: a server of ours did not come up.
+        DatabaseUnavailable, RedisUnavailable: a configured server does not answer or is not prepared.
+    """
+    configure_logging(level=settings.log_level, as_json=settings.log_as_json)
+    settings.check_exposure()
+    code = load_extras(settings) if code is None else code
+    _allow_open_files()
+    listener, admin_listener = bind(settings)
+    keys = find_keys(settings)
+    readiness = Readiness()
+    async with open_addresses(settings) as addresses:
+        app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness, code=code)
+        served = [(app.asgi, listener)]
+        if app.admin is not None and admin_listener is not None:
+            served.append((app.admin, admin_listener))
+        url = settings.public_url or listener.url
+        running = Running(
+            url=url,
+            admin_url=url if admin_listener is None else admin_listener.url,
+            operator_key=keys.operator_key,
+            operator_key_is_new=keys.operator_key_is_new,
+            data_dir=settings.data_dir,
+            embedded=addresses.is_embedded,
+        )
+
+        async def started() -> None:
+            gc.collect()
+            gc.freeze()  # what was made so far lives as long as the process
+            gc.set_threshold(*_COLLECT_AT)
+            log.info("serving", url=running.url, admin_url=running.admin_url, embedded=running.embedded)
+            if ready is not None:
+                await ready(running)
+
+        async with app.lifespan():
+            await serve_listeners(served, settings, readiness, on_started=started)
+    log.info("stopped")
+
+
+def _allow_open_files() -> None:
+    """Use what the machine allows of open files: the usual 1,024 are far from the connections we take."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

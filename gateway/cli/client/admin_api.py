@@ -1,0 +1,168 @@
+"""The admin API as the commands use it: requests, pages, and refusals turned into failures."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+import httpx
+
+from gateway.cli.client.locations import segment_of
+from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.unanswered import unanswered
+from gateway.errors import Fault
+
+ROOT = "/admin/v1"
+_PAGE = 200
+_TIMEOUT = httpx.Timeout(30.0, connect=5.0, read=600.0)
+_NEXT = {
+    "auth.unauthenticated": "give another with GATEWAY_OPERATOR_KEY or --key",
+    "source.removals_refused": "give --yes (REST: allow_removals) if that is meant, or look first with --dry-run",
+    "upstream.egress_denied": "the operator opens it with `gateway tenant egress SLUG --allow host:port`",
+}
+"""What to try next, where the refusal itself cannot know how it was asked for."""
+
+
+def path_of(*parts: str) -> str:
+    """A path of the admin API; each part is one segment, whatever it holds.
+
+    Raises:
+        Failure: a part cannot be one.
+    """
+    return "".join(f"/{segment_of(part)}" for part in parts)
+
+
+class Admin:
+    """One caller of one gateway's admin API."""
+
+    def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self.url = url
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, application/problem+json"}
+        self._http = httpx.Client(
+            base_url=url + ROOT, headers=headers, timeout=_TIMEOUT, trust_env=False, transport=transport
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self._http.close()
+
+    def get(self, path: str) -> JsonObject:
+        """One object.
+
+        Raises:
+            Failure: the gateway refused, or was not reached.
+        """
+        return as_object(self._ask("GET", path).json())
+
+    def get_with_tag(self, path: str) -> tuple[JsonObject, str | None]:
+        """One object and the tag of its version, for a change that must not overwrite another's."""
+        answer = self._ask("GET", path)
+        return as_object(answer.json()), answer.headers.get("ETag")
+
+    def send(
+        self, method: str, path: str, body: Mapping[str, object] | None = None, *, if_match: str | None = None
+    ) -> JsonObject:
+        """Ask for a change; the answer's object, empty where there is none."""
+        headers = {"If-Match": if_match} if if_match else {}
+        content = None if body is None else json.dumps(body).encode()
+        return self._change(method, path, content, headers)
+
+    def upload(
+        self, method: str, path: str, chunks: Iterable[bytes], *, length: int, if_match: str | None = None
+    ) -> JsonObject:
+        """Ask for a change with a JSON body that is sent piece by piece."""
+        headers = {"Content-Length": str(length)}
+        return self._change(method, path, chunks, headers | ({"If-Match": if_match} if if_match else {}))
+
+    def pages(
+        self, path: str, *, limit: int | None = None, query: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[JsonObject]:
+        """Every item of a list that the query asks for, page after page, at most `limit` of them."""
+        left, cursor = limit, None
+        while left is None or left > 0:
+            asked = {**query, "limit": str(_PAGE if left is None else min(left, _PAGE))}
+            page = as_object(self._ask("GET", path, params=asked | ({"cursor": cursor} if cursor else {})).json())
+            items = as_objects(page.get("items"))
+            yield from items if left is None else items[:left]
+            left = None if left is None else left - len(items)
+            cursor = text_at(page, "next_cursor")
+            if not cursor:
+                return
+
+    def _change(
+        self, method: str, path: str, content: bytes | Iterable[bytes] | None, headers: Mapping[str, str]
+    ) -> JsonObject:
+        typed = {} if content is None else {"Content-Type": "application/json"}
+        answer = self._ask(method, path, content=content, headers={**typed, **headers})
+        return as_object(answer.json()) if answer.content else {}
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        content: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        try:
+            answer = self._http.request(method, path, params=params, content=content, headers=headers)
+        except httpx.TransportError as error:
+            raise unanswered(self.url, error) from None
+        if answer.is_success:
+            return _checked(answer)
+        raise failure_from(answer)
+
+
+def failure_from(answer: httpx.Response) -> Failure:
+    """The failure that an answer with an error status is, from its problem document where it has one."""
+    problem = as_object(_value_of(answer))
+    if not problem:
+        return Failure(f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))
+    message = text_at(problem, "detail") or text_at(problem, "title") or f"HTTP {answer.status_code}"
+    if retry := answer.headers.get("Retry-After"):
+        message += f"; try again in {retry} s"
+    if following := _NEXT.get(text_at(problem, "code")):
+        message += f"; {following}"
+    if prefix := text_at(problem, "suggested_prefix"):
+        message += f": --prefix {prefix}"
+    notes = [text_at(problem, "code"), text_at(problem, "correlation_id")]
+    message += f" [{' '.join(note for note in notes if note)}]" if any(notes) else ""
+    return Failure(message, exit_for_status(answer.status_code), faults=[*_faults_of(problem), *_conflicts_of(problem)])
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.content and not is_object(_value_of(answer)):
+        raise Failure(f"{answer.url} did not answer with a JSON object: is it a gateway?", Exit.FAILED)
+    return answer
+
+
+def _value_of(answer: httpx.Response) -> object:
+    try:
+        value: object = answer.json()
+    except ValueError:
+        return None
+    return value
+
+
+def _faults_of(problem: JsonObject) -> list[Fault]:
+    return [
+        Fault(
+            pointer=text_at(error, "pointer"),
+            reason=text_at(error, "reason"),
+            line=number_at(error, "line") or None,
+            column=number_at(error, "column") or None,
+        )
+        for error in as_objects(pick(problem, "errors"))
+    ]
+
+
+def _conflicts_of(problem: JsonObject) -> list[Fault]:
+    return [
+        Fault(pointer=text_at(conflict, "name"), reason=f"belongs to {text_at(conflict, 'owner')}")
+        for conflict in as_objects(pick(problem, "conflicts"))
+    ]

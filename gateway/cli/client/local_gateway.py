@@ -1,0 +1,84 @@
+"""Runs a gateway in this process for a command that has something to do with it before it serves."""
+
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from gateway.app.server.serve import Running, serve
+from gateway.cli.failures import Failure, failure_of, first_leaf
+from gateway.errors import GatewayError
+from gateway.settings import Settings, load_settings
+
+
+def read_settings(**overrides: object) -> Settings:
+    """The settings of this process.
+
+    Raises:
+        Failure: a setting is broken; the message names it.
+    """
+    try:
+        return load_settings(**overrides)
+    except GatewayError as error:
+        raise failure_of(error) from None
+
+
+def local_settings(*, port: int | None, folder: Path, reachable: tuple[str, ...]) -> Settings:
+    """Settings for this machine alone: loopback, embedded servers and keys of its own, whatever else is configured.
+
+    Raises:
+        Failure: a setting is broken; the message names it.
+    """
+    own: dict[str, object] = {
+        "host": "127.0.0.1",
+        "admin_host": None,
+        "admin_port": None,
+        "data_dir": folder,
+        "public_url": None,
+        "database_url": None,
+        "migration_database_url": None,
+        "redis_url": None,
+        "operator_key": None,
+        "secret_keys": (),
+    }
+    own |= {} if port is None else {"port": port}
+    configured = read_settings(**own)
+    if "log_level" not in configured.model_fields_set:
+        own["log_level"] = "warning"
+    return read_settings(**own, egress_allow=(*configured.egress_allow, *reachable))
+
+
+def host(settings: Settings, prepare: Callable[[Running], None] | None = None) -> None:
+    """Serve until told to stop; `prepare` runs in a thread once the gateway answers, and its failure stops the gateway.
+
+    Raises:
+        Failure: the gateway did not start, or what `prepare` raised.
+    """
+    failures: list[Failure] = []
+
+    async def ready(running: Running) -> None:
+        if prepare is None:
+            return
+        try:
+            await to_thread.run_sync(prepare, running)
+        except Failure as failure:
+            failures.append(failure)
+            signal.raise_signal(signal.SIGTERM)
+
+    try:
+        anyio.run(partial(serve, settings, ready=ready), backend_options={"use_uvloop": sys.platform != "win32"})
+    except (GatewayError, BaseExceptionGroup) as error:
+        raise _failure_from(error) from error
+    if failures:
+        raise failures[0]
+
+
+def _failure_from(error: BaseException) -> Failure:
+    leaf = first_leaf(error)
+    if isinstance(leaf, GatewayError):
+        return failure_of(leaf)
+    return leaf if isinstance(leaf, Failure) else Failure(f"unexpected {type(leaf).__name__}: {leaf}")

@@ -1,0 +1,66 @@
+"""Which addresses on this machine a document of its owner speaks of; only a person's own word opens them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from gateway.cli.client.locations import is_loopback
+from gateway.cli.input.documents import Document
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
+from gateway.errors import InvalidDocument
+from gateway.openapi.document import document as openapi
+
+_HINT = re.compile(r"localhost|127\.|\[?::1")
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_PORTS = {"http": 80, "https": 443}
+
+
+def find_loopback(document: Document, *, base_url: str | None) -> tuple[str, ...]:
+    """`host:port` of this machine that the document's servers name, or the URL the person typed.
+
+    A document fetched from elsewhere opens nothing: what it says is not this person's word.
+    """
+    typed = [url for url in (base_url, document.url) if url is not None]
+    named = [] if base_url is not None else list(_server_urls(document.text))
+    found = (address for url in (*typed, *named) if (address := _address_of(url)) is not None)
+    return tuple(dict.fromkeys(found))
+
+
+def _server_urls(text: str | None) -> Iterator[str]:
+    if text is None or not _HINT.search(text):
+        return
+    root = _load(text)
+    yield from _urls_of(as_list(root.get("servers")))
+    for path in as_object(root.get("paths")).values():
+        yield from _urls_of(as_list(pick(path, "servers")))
+        for operation in as_object(path).values():
+            yield from _urls_of(as_list(pick(operation, "servers")))
+    if host := text_at(root, "host"):
+        yield from (f"{as_text(scheme)}://{host}" for scheme in as_list(root.get("schemes")) or ["http"])
+
+
+def _load(text: str) -> JsonObject:
+    try:
+        return as_object(openapi.read_document(text.encode()).root)
+    except InvalidDocument:
+        return {}  # the import says what is wrong with it, and where
+
+
+def _urls_of(servers: Iterable[object]) -> Iterator[str]:
+    for server in as_objects(list(servers)):
+        url = text_at(server, "url")
+        for name in _VARIABLE.findall(url):
+            url = url.replace(f"{{{name}}}", text_at(server, "variables", name, "default"))
+        yield url
+
+
+def _address_of(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if port is None or not parts.hostname or not is_loopback(url):
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{host}:{port}"

@@ -1,0 +1,178 @@
+"""One tenant's MCP URL, spoken to in revision 2026-07-28: every request stands alone."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
+from gateway.cli.unanswered import unanswered
+
+REVISION = "2026-07-28"
+ACCEPT = "application/json, text/event-stream"
+_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+_LIMIT_REACHED = 42900
+_META: JsonObject = {
+    "io.modelcontextprotocol/protocolVersion": REVISION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def request_headers(method: str, *, name: str | None = None) -> dict[str, str]:
+    """The headers that every request of this revision must carry, but for the credential."""
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": ACCEPT,
+        "MCP-Protocol-Version": REVISION,
+        "Mcp-Method": method,
+    }
+    return headers if name is None else {**headers, "Mcp-Name": header_value(name)}
+
+
+def request_body(method: str, params: Mapping[str, object] | None = None) -> JsonObject:
+    """A request with the required `_meta`."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": _META}}
+
+
+def header_value(text: str) -> str:
+    """The text as it may stand in a header: as it is, or wrapped in base64 where it could be misread."""
+    is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
+    return text if is_plain else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[str, str]:
+    """The arguments that the tool's schema wants repeated as `Mcp-Param-…` headers."""
+    headers: dict[str, str] = {}
+    for name, inner in as_object(pick(schema, "properties")).items():
+        value = arguments.get(name)
+        token = pick(inner, "x-mcp-header")
+        if is_object(value):
+            headers |= mirrored_headers(inner, value)
+        elif isinstance(token, str) and isinstance(value, str | int):
+            headers[f"Mcp-Param-{token}"] = header_value(json.dumps(value) if isinstance(value, int) else value)
+    return headers
+
+
+class Endpoint:
+    """A tenant's MCP URL with a credential."""
+
+    def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._url = url
+        self._http = httpx.Client(
+            headers={"Authorization": f"Bearer {key}"}, timeout=_TIMEOUT, trust_env=False, transport=transport
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self._http.close()
+
+    def tools(self) -> Iterator[JsonObject]:
+        """Every tool the key may see, page after page."""
+        params: JsonObject = {}
+        while True:
+            result = self._ask("tools/list", params)
+            yield from as_objects(result.get("tools"))
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str):
+                return
+            params = {"cursor": cursor}
+
+    def find(self, name: str) -> JsonObject:
+        """The tool of this name.
+
+        Raises:
+            Failure: the key sees no such tool.
+        """
+        names: list[str] = []
+        for tool in self.tools():
+            names.append(text_at(tool, "name"))
+            if names[-1] == name:
+                return tool
+        near = get_close_matches(name, names, n=1)
+        said = f"no tool {name!r} at {self._url}"
+        raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, Exit.NOT_FOUND)
+
+    def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
+        """The result of a call, which may itself say that it is an error.
+
+        Raises:
+            Failure: the gateway refused, was not reached, or asks for something this client cannot give.
+        """
+        name = text_at(tool, "name")
+        mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
+        result = self._ask("tools/call", {"name": name, "arguments": arguments}, name=name, extra=mirrored)
+        if result.get("resultType", "complete") != "complete":
+            raise Failure(f"{name} asks for further input, which this command cannot give")
+        return result
+
+    def _ask(
+        self,
+        method: str,
+        params: JsonObject,
+        *,
+        name: str | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> JsonObject:
+        headers = {**request_headers(method, name=name), **(extra or {})}
+        body = json.dumps(request_body(method, params)).encode()
+        try:
+            answer = self._http.post(self._url, content=body, headers=headers)
+        except httpx.TransportError as error:
+            raise unanswered(self._url, error) from None
+        return _result_of(answer)
+
+
+def _result_of(answer: httpx.Response) -> JsonObject:
+    message = _message_of(answer)
+    if isinstance(message.get("result"), dict):
+        return as_object(message["result"])
+    raise _refusal(answer, message)
+
+
+def _message_of(answer: httpx.Response) -> JsonObject:
+    if answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+        return _last_response(answer.text)
+    try:
+        return as_object(answer.json())
+    except ValueError:
+        return {}
+
+
+def _last_response(stream: str) -> JsonObject:
+    """The response in an event stream that is over; notifications before it are passed by."""
+    found: JsonObject = {}
+    for event in stream.replace("\r\n", "\n").split("\n\n"):
+        lines = [line.removeprefix("data:").removeprefix(" ") for line in event.split("\n") if line.startswith("data:")]
+        try:
+            message = as_object(json.loads("\n".join(lines))) if lines else {}
+        except ValueError:
+            continue
+        if "result" in message or "error" in message:
+            found = message
+    return found
+
+
+def _refusal(answer: httpx.Response, message: JsonObject) -> Failure:
+    code = exit_for_status(answer.status_code)
+    error = message.get("error")
+    if is_object(error):
+        return Failure(_describe_error(error), Exit.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
+    if answer.is_success:
+        return Failure(f"{answer.url} did not answer as an MCP server", code)
+    text = text_at(message, "detail") or text_at(message, "title")
+    return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", code)
+
+
+def _describe_error(error: JsonObject) -> str:
+    retry = text_at(error, "data", "retry_after_s")
+    notes = [note for name in ("code", "correlation_id") if (note := text_at(error, "data", name))]
+    text = text_at(error, "message") or "refused"
+    return text + (f"; try again in {retry} s" if retry else "") + (f" [{' '.join(notes)}]" if notes else "")

@@ -1,0 +1,100 @@
+"""What a fresh gateway is given through its admin API, like any user's: a tenant, a document, a key. Safe to repeat."""
+
+import os
+from pathlib import Path
+
+from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.locations import mcp_url
+from gateway.cli.client.mcp_endpoint import Endpoint
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.documents import Document
+from gateway.cli.input.import_request import Upload, upload
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.output.progress import Progress
+from gateway.domain.tenancy.keys import Scope
+
+
+def ensure_tenant(admin: Admin, tenant: str) -> None:
+    """The tenant exists.
+
+    Raises:
+        Failure: the gateway refused.
+    """
+    try:
+        admin.get(path_of("tenants", tenant))
+    except Failure as failure:
+        if failure.exit_code != Exit.NOT_FOUND:
+            raise
+        admin.send("POST", "/tenants", {"slug": tenant})
+
+
+def ensure_source(admin: Admin, progress: Progress, *, path: str, fields: JsonObject, document: Document) -> JsonObject:
+    """The document is the source `fields["name"]` below `path`; the answer holds its report.
+
+    Raises:
+        Failure: the gateway refused.
+    """
+    name = text_at(fields, "name")
+    if find_source(admin, path=path, name=name) is None:
+        return upload(admin, progress, Upload(method="POST", path=path, body=fields, document=document))
+    options = {field: value for field, value in fields.items() if field != "name"} | {"allow_removals": True}
+    replace = Upload(method="PUT", path=path + path_of(name), body=options, document=document)
+    return upload(admin, progress, replace)
+
+
+def find_source(admin: Admin, *, path: str, name: str) -> JsonObject | None:
+    """The source of this name; None if there is none.
+
+    Raises:
+        Failure: the gateway refused.
+    """
+    try:
+        return admin.get(path + path_of(name))
+    except Failure as failure:
+        if failure.exit_code == Exit.NOT_FOUND:
+            return None
+        raise
+
+
+def ensure_key(admin: Admin, tenant: str, *, kept_in: Path) -> str:
+    """A key for MCP clients that works: the one kept in the file, else a new one, kept there for the next start.
+
+    Raises:
+        Failure: the gateway refused.
+    """
+    kept = _read(kept_in)
+    if kept is not None and _works(admin.url, tenant, kept):
+        return kept
+    wanted: JsonObject = {"name": tenant, "scopes": [Scope.MCP.value]}
+    key = text_at(admin.send("POST", path_of("tenants", tenant, "keys"), wanted), "key")
+    _keep(kept_in, key)
+    return key
+
+
+def _works(url: str, tenant: str, key: str) -> bool:
+    try:
+        with Endpoint(mcp_url(url, tenant), key) as endpoint:
+            next(endpoint.tools(), None)
+    except Failure as failure:
+        if failure.exit_code in {Exit.DENIED, Exit.NOT_FOUND}:
+            return False
+        raise
+    return True
+
+
+def _read(path: Path) -> str | None:
+    try:
+        kept = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return kept if kept and kept.isprintable() else None
+
+
+def _keep(path: Path, key: str) -> None:
+    """Write the file anew, readable by nobody else from its first byte on."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(f"{key}\n")
+    fresh.replace(path)

@@ -1,0 +1,84 @@
+"""`gateway call`: one tool call through MCP, as any client makes it."""
+
+import base64
+import binascii
+import json
+
+import click
+
+from gateway.cli.arguments import parse_arguments
+from gateway.cli.client.locations import find_key, mcp_url
+from gateway.cli.client.mcp_endpoint import Endpoint
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
+from gateway.cli.output.printing import show
+from gateway.cli.output.tables import drop_controls, thousands
+
+
+@click.command("call")
+@click.argument("tool")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
+@key_option
+@url_option
+@tenant_option
+@json_option
+@click.pass_context
+def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], whole: str | None) -> None:
+    """Call TOOL and print its result.
+
+    A VALUE is read as JSON when it is JSON of a type the tool's schema allows there, else as text.
+    """
+    tenant = chosen("tenant")
+    if not tenant:
+        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
+    with Endpoint(mcp_url(chosen_url(), tenant), find_key(chosen("key"))) as endpoint:
+        found = endpoint.find(tool)
+        given = parse_arguments(arguments, whole=whole, schema=found.get("inputSchema"))
+        result = endpoint.call(found, given)
+    show(result, lambda: render_result(result), as_json=wants_json())
+    if result.get("isError") is True:
+        context.exit(Exit.FAILED)
+
+
+def render_result(result: JsonObject) -> str:
+    """What a person reads: the texts, a line for everything else, the structured content where there is no text."""
+    blocks = as_objects(result.get("content"))
+    if not blocks and result.get("structuredContent") is not None:
+        return json.dumps(result["structuredContent"], indent=2, ensure_ascii=False)
+    return drop_controls("\n".join(_render_block(block) for block in blocks))
+
+
+def _render_block(block: JsonObject) -> str:
+    match block.get("type"):
+        case "text":
+            return _indent(text_at(block, "text"))
+        case "image" | "audio":
+            return _describe_bytes(text_at(block, "mimeType"), block.get("data"))
+        case "resource" if pick(block, "resource", "blob") is not None:
+            return _describe_bytes(text_at(block, "resource", "mimeType"), pick(block, "resource", "blob"))
+        case "resource":
+            return text_at(block, "resource", "text")
+        case "resource_link":
+            return f"[{text_at(block, 'uri')}]"
+        case kind:
+            return f"[{kind}]"
+
+
+def _indent(text: str) -> str:
+    """JSON as lines, any other text as it is."""
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, dict | list) else text
+
+
+def _describe_bytes(media_type: str, encoded: object) -> str:
+    try:
+        size = len(base64.b64decode(encoded)) if isinstance(encoded, str) else 0
+    except binascii.Error:
+        return f"[{media_type}, broken base64]"
+    return f"[{media_type}, {thousands(size)} bytes; --json shows them]"

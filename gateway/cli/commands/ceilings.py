@@ -1,0 +1,53 @@
+"""`gateway tenant ceilings`: the most that each limit of a tenant may be, set with the operator's key."""
+
+import click
+
+from gateway.cli.client.admin_api import path_of
+from gateway.cli.client.admin_context import Desk, at_desk
+from gateway.cli.commands.policies import LIMITS, parse_limits
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_list, text_at
+from gateway.cli.output.tables import render_table
+
+_DEFAULT = "default"
+
+
+@click.command("ceilings")
+@click.argument("slug")
+@click.option(
+    "--limit",
+    "given",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help=f"A ceiling to set, or NAME=default for the installation's. One of {', '.join(LIMITS)}.",
+)
+@at_desk
+def ceilings(desk: Desk, slug: str, given: tuple[str, ...]) -> None:
+    """Show the ceilings of a tenant's limits, or set those that are given; the others stay."""
+    path = path_of("tenants", slug, "ceilings")
+    wanted = _read(given)
+    found, tag = desk.admin.get_with_tag(path)
+    if wanted:
+        found = desk.admin.send("PUT", path, wanted, if_match=tag)
+    desk.show(found, lambda: _describe(found))
+
+
+def _read(given: tuple[str, ...]) -> JsonObject:
+    """The ceilings written as NAME=NUMBER or NAME=default.
+
+    Raises:
+        Failure: a name that is no limit, or a value that is neither.
+    """
+    restored = [text.removesuffix(f"={_DEFAULT}") for text in given if text.endswith(f"={_DEFAULT}")]
+    for name in restored:
+        if name not in LIMITS:
+            raise Failure(f"--limit {name}: the limits are {', '.join(LIMITS)}", Exit.USAGE)
+    numbers = tuple(text for text in given if not text.endswith(f"={_DEFAULT}"))
+    return {**parse_limits(numbers), **dict.fromkeys(restored)}
+
+
+def _describe(found: JsonObject) -> str:
+    defaulted = as_list(found.get("defaulted"))
+    rows = [(name, text_at(found, name), _DEFAULT if name in defaulted else "operator") for name in LIMITS]
+    return render_table(("limit", "ceiling", "set by"), rows)

@@ -1,0 +1,138 @@
+"""`gateway credential`: secrets that a tenant's handlers name; written, never shown again."""
+
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, Unpack
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
+from gateway.cli.input.import_request import read_secret
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.options import confirm_option
+from gateway.cli.output.tables import render_pairs, render_table
+from gateway.domain.credentials import Place
+
+_NOUN = "credentials"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_SHOWN = ("name", "id", "place", "field", "origins", "created_at", "updated_at")
+
+
+class CredentialOptions(TypedDict):
+    """The fields of a credential, as options."""
+
+    name: str | None
+    place: str | None
+    field: str | None
+    username: str | None
+    secret: str | None
+    origins: tuple[str, ...]
+
+
+def credential_options(command: _Command) -> _Command:
+    """Give a command FILE and the fields of one credential."""
+    place = click.Choice([place.value for place in Place])
+    for decorate in (
+        click.option(
+            "--origin", "origins", multiple=True, help="An origin it is sent to, and no other; may be given again."
+        ),
+        click.option("--secret", metavar="VALUE", help="The value or password; VALUE may be @FILE or env:NAME."),
+        click.option("--username", help="The user name, for basic."),
+        click.option("--field", help="The header or query parameter it goes into."),
+        click.option("--place", type=place, help="Where a request has it."),
+        click.option("--name", help="What handlers name it by."),
+        click.argument("file", required=False),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.group(cls=Commands)
+def credential() -> None:
+    """List, show, declare and delete the credentials that handlers name."""
+
+
+@credential.command("list")
+@list_options(_NOUN)
+@at_tenant
+def list_credentials(desk: Desk, wanted: Wanted) -> None:
+    """List a tenant's credentials, without their secrets."""
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    names = ("name", "place", "field", "origins")
+    desk.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
+
+
+@credential.command("show")
+@click.argument("name")
+@at_tenant
+def show_credential(desk: Desk, name: str) -> None:
+    """Show a credential, but for its secret."""
+    found = desk.admin.get(desk.tenant_path(_NOUN, name))
+    desk.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN]))
+
+
+@credential.command("create")
+@credential_options
+@at_tenant
+def create_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+    """Store every credential that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
+
+    \b
+    Example:
+      gateway credential create --name vendor --place bearer \\
+        --origin https://api.example.com --secret env:VENDOR_TOKEN
+    """
+    create_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@credential.command("update")
+@credential_options
+@at_tenant
+def update_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+    """Replace every credential that FILE declares, or the one of the options: secret, place and origins.
+
+    \b
+    Example:
+      gateway credential update --name vendor --place header --field X-Key \\
+        --origin https://api.example.com --secret @key.txt
+    """
+    replace_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@credential.command("set")
+@credential_options
+@at_tenant
+def set_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+    """Create or replace every credential that FILE declares, or the one of the options.
+
+    \b
+    Example:
+      gateway credential set --name legacy --place basic --username robot \\
+        --origin https://old.example.com --secret env:LEGACY_PASSWORD
+    """
+    set_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@credential.command("delete")
+@click.argument("name")
+@confirm_option
+@at_tenant
+def delete_credential(desk: Desk, name: str, yes: bool) -> None:
+    """Delete a credential that no handler names."""
+    delete_one(desk, _NOUN, name, is_sure=yes)
+
+
+def _fields(options: CredentialOptions) -> JsonObject:
+    secret = options["secret"]
+    told = "password" if options["place"] == Place.BASIC else "value"
+    fields: JsonObject = {
+        "name": options["name"],
+        "place": options["place"],
+        "field": options["field"],
+        "username": options["username"],
+        told: None if secret is None else read_secret("--secret", secret),
+        "origins": list(options["origins"]) or None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,169 @@
+"""`gateway doctor`: whether the installation is sound, and how to mend what is not."""
+
+import fcntl
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import anyio
+import click
+from click.core import ParameterSource
+
+from gateway.app.installation import describe_installation
+from gateway.app.python.plugins import load_extras
+from gateway.app.secrets import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, Keys
+from gateway.catalog.doctor.doctor import Doctor
+from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.local_gateway import read_settings
+from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key, is_loopback
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure, failure_of
+from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+from gateway.cli.input.options import chosen, chosen_url, folder_option, json_option, key_option, url_option, wants_json
+from gateway.cli.output.printing import show
+from gateway.cli.output.tables import render_table
+from gateway.domain.findings import Finding, Verdict
+from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import BrokenSetting, GatewayError
+from gateway.settings import Settings
+
+_SAID = {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
+_UNSTARTED = Finding(
+    check="database",
+    status=Verdict.FAILED,
+    detail="no server is configured, and no gateway has run with this data folder yet",
+    mend="start `gateway serve` once, or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL",
+)
+
+
+@click.command("doctor")
+@url_option
+@key_option
+@folder_option
+@json_option
+def examine() -> None:
+    """Look at database, Redis, keys, egress, clock, disk and versions, and say how to mend what is wrong.
+
+    With --url the gateway there is asked, with the operator's key. Without, the settings of this environment are
+    examined here; a running gateway that holds the embedded servers is asked instead.
+    """
+    if _is_url_said():
+        findings, place = _ask(chosen_url()), chosen_url()
+    else:
+        findings, place = _examine_here()
+    _print(findings, place)
+    if any(text_at(finding, "status") == Verdict.FAILED for finding in findings):
+        click.get_current_context().exit(Exit.FAILED)
+
+
+def _is_url_said() -> bool:
+    """Whether the URL was given, before or after the command's name or by the environment."""
+    context: click.Context | None = click.get_current_context()
+    while context is not None:
+        if context.get_parameter_source("url") in _SAID:
+            return True
+        context = context.parent
+    return False
+
+
+def _ask(url: str) -> list[JsonObject]:
+    """The findings of a running gateway about itself."""
+    key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
+    with Admin(url, key) as admin:
+        return as_objects(admin.get(path_of("doctor")).get("findings"))
+
+
+def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
+    """The same of the gateway that holds the servers here, which may listen elsewhere than these settings say."""
+    try:
+        return _ask(url)
+    except Failure as failure:
+        if failure.exit_code is not Exit.UNREACHABLE:
+            raise
+        said = f"a gateway holds {folder} and does not answer at {url}: give its --url"
+        raise Failure(said, Exit.UNREACHABLE) from None
+
+
+def _examine_here() -> tuple[list[JsonObject], str]:
+    settings = read_settings(data_dir=Path(chosen("data_dir") or DEFAULT_FOLDER))
+    database, redis = settings.database_url, settings.redis_url
+    try:
+        if database is not None and redis is not None:
+            urls = database.get_secret_value(), redis.get_secret_value()
+            return _shown(anyio.run(_examine, settings, *urls)), "the configured servers"
+        if database is not None or redis is not None:
+            missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
+            raise BrokenSetting(f"{missing}: set both server URLs, or neither")
+        if _is_held(settings.data_dir):
+            url = f"http://{settings.host if is_loopback(f'http://{settings.host}') else '127.0.0.1'}:{settings.port}"
+            return _ask_holder(url, settings.data_dir), f"the gateway that holds {settings.data_dir}, at {url}"
+        if not (settings.data_dir / "servers" / "postgres").is_dir():
+            return _shown([_UNSTARTED]), str(settings.data_dir)
+        return _shown(anyio.run(_examine_embedded, settings)), f"the servers below {settings.data_dir}"
+    except GatewayError as error:
+        raise failure_of(error) from None
+
+
+async def _examine_embedded(settings: Settings) -> Sequence[Finding]:
+    async with EmbeddedServers(settings.data_dir) as urls:
+        return await _examine(settings, urls.database_url, urls.redis_url)
+
+
+async def _examine(settings: Settings, database_url: str, redis_url: str) -> Sequence[Finding]:
+    keys = _read_keys(settings)
+    facts = describe_installation(
+        settings, keys, database_url=database_url, redis_url=redis_url, code=load_extras(settings)
+    )
+    return await Doctor(facts).examine()
+
+
+def _read_keys(settings: Settings) -> Keys:
+    """The keys a gateway would run with; unlike a start, this makes none."""
+    configured = tuple(key.get_secret_value() for key in settings.secret_keys)
+    kept = _read(settings.data_dir / SECRET_KEYS_FILE)
+    operator = settings.operator_key
+    return Keys(
+        secret_keys=configured or tuple(kept.split(",") if kept else ()),
+        operator_key=operator.get_secret_value() if operator else _read(settings.data_dir / OPERATOR_KEY_FILE),
+        operator_key_is_new=False,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether a running gateway holds the servers of the data folder."""
+    try:
+        with (folder / "servers" / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _shown(findings: Sequence[Finding]) -> list[JsonObject]:
+    return [{name: str(value) for name, value in asdict(finding).items()} for finding in findings]
+
+
+def _print(findings: Sequence[JsonObject], place: str) -> None:
+    show({"examined": place, "findings": findings}, lambda: _render(findings, place), as_json=wants_json())
+
+
+def _render(findings: Sequence[JsonObject], place: str) -> str:
+    rows = [(text_at(one, "status"), text_at(one, "check"), text_at(one, "detail")) for one in findings]
+    mendings = [f"{text_at(one, 'check')}: {text_at(one, 'mend')}" for one in findings if text_at(one, "mend")]
+    return "\n".join(
+        [
+            f"examined {place}",
+            "",
+            render_table(("status", "check", "detail"), rows),
+            *(["", "to mend:", *(f"  {mending}" for mending in mendings)] if mendings else []),
+        ]
+    )

@@ -1,0 +1,165 @@
+"""`gateway tool set` and `gateway source overrides`: what is wanted otherwise of imported tools."""
+
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
+
+import click
+
+from gateway.cli.arguments import parse_arguments
+from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.commands.primitives import TOOLS, find_place
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_object, is_object, pick, text_at
+from gateway.cli.input.options import limit_option
+from gateway.cli.output.tables import render_pairs, render_table, shorten
+from gateway.domain.tenancy.policy import Safety
+
+_MEMBERS = ("name", "title", "description", "hidden", "enabled", "safety", "annotations", "pinned", "result")
+_HINTS = {
+    "read-only": "readOnlyHint",
+    "destructive": "destructiveHint",
+    "idempotent": "idempotentHint",
+    "open-world": "openWorldHint",
+}
+_WIDTH = 60
+_EXAMPLES = """\b
+Examples:
+  gateway tool set get_pet --title "Find a pet" --rename find_pet
+  gateway tool set create_order --safety dangerous --pin channel=agents --unpin region
+  gateway tool set list_orders --pointer /items --keep '/*/id' --keep '/*/state'
+  gateway tool set delete_pet --hide
+  gateway tool set find_pet --default title --default name
+  gateway tool set find_pet --reset"""
+
+
+class SetOptions(TypedDict):
+    """The options of `tool set`."""
+
+    rename: str | None
+    title: str | None
+    description: str | None
+    hidden: bool | None
+    enabled: bool | None
+    safety: str | None
+    hints: tuple[str, ...]
+    pins: tuple[str, ...]
+    unpins: tuple[str, ...]
+    pointer: str | None
+    keep: tuple[str, ...]
+    drop: tuple[str, ...]
+    defaults: tuple[str, ...]
+    reset: bool
+
+
+@click.command("set", epilog=_EXAMPLES)
+@click.argument("name")
+@click.option("--rename", metavar="NEW", help="Another name; the old one leads to the tool for 30 more days.")
+@click.option("--title", help="What a person reads.")
+@click.option("--description", help="What a model reads.")
+@click.option("--hide/--show", "hidden", default=None, help="Whether it stays out of clients' lists and calls.")
+@click.option("--enable/--disable", "enabled", default=None, help="Whether anybody has it at all.")
+@click.option("--safety", type=click.Choice([level.value for level in Safety]), help="Instead of the method's level.")
+@click.option("--hint", "hints", multiple=True, metavar="HINT=yes|no", help=f"One of {', '.join(_HINTS)}.")
+@click.option("--pin", "pins", multiple=True, metavar="ARGUMENT=VALUE", help="Always send this; callers cannot.")
+@click.option("--unpin", "unpins", multiple=True, metavar="ARGUMENT", help="Leave it to callers again.")
+@click.option("--pointer", help="Answer only what is at this JSON Pointer.")
+@click.option("--keep", multiple=True, metavar="PATH", help="Answer only such parts; `*` is every part.")
+@click.option("--drop", multiple=True, metavar="PATH", help="Answer all but such parts.")
+@click.option("--default", "defaults", multiple=True, type=click.Choice(_MEMBERS), help="As the document says again.")
+@click.option("--reset", is_flag=True, help="All as the document says again.")
+@at_tenant
+def set_tool(desk: Desk, name: str, **options: Unpack[SetOptions]) -> None:
+    """Say what is wanted otherwise of imported tool NAME than its document says; imports keep it.
+
+    A tool of the tenant's own is created or replaced by `gateway tool put`.
+    """
+    place = find_place(desk, TOOLS, name)
+    found, tag = desk.admin.get_with_tag(place)
+    if options["reset"]:
+        if any(value for member, value in options.items() if member != "reset") or options["hidden"] is not None:
+            raise Failure("--reset takes everything away: give it alone", Exit.USAGE)
+        desk.admin.send("DELETE", f"{place}/override", if_match=tag)
+        desk.show({"reset": name}, lambda: f"{name} is as its document says")
+        return
+    wanted = _wanted(options, found)
+    if not wanted:
+        raise Failure("nothing to set: give an option, such as --title", Exit.USAGE)
+    saved = desk.admin.send("PATCH", place, wanted, if_match=tag)
+    desk.show(saved, lambda: _describe(as_object(saved.get("override")), text_at(saved, "name")))
+
+
+@click.command("overrides")
+@click.argument("name")
+@limit_option
+@at_tenant
+def list_overrides(desk: Desk, name: str, limit: int | None) -> None:
+    """List what is wanted otherwise of the tools of source NAME, also of operations that are gone."""
+    items = list(desk.admin.pages(desk.tenant_path("sources", name, "overrides"), limit=limit))
+    rows = [
+        (text_at(item, "operation"), text_at(item, "tool") or "(gone)", shorten(_summary(item), _WIDTH))
+        for item in items
+    ]
+    desk.show(items, lambda: render_table(("operation", "tool", "override"), rows))
+
+
+def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
+    """The fields of the change; lists of parts go on from what is stored."""
+    plain: Mapping[str, object] = {
+        "name": options["rename"],
+        "title": options["title"],
+        "description": options["description"],
+        "hidden": options["hidden"],
+        "enabled": options["enabled"],
+        "safety": options["safety"],
+    }
+    wanted: JsonObject = {name: value for name, value in plain.items() if value is not None}
+    if options["hints"]:
+        wanted["annotations"] = _stored(found, "annotations") | dict(map(_hint, options["hints"]))
+    if options["pins"] or options["unpins"]:
+        wanted["pinned"] = _pinned(options, found)
+    cut = {"pointer": options["pointer"], "keep": list(options["keep"]), "drop": list(options["drop"])}
+    if any(cut.values()):
+        wanted["result"] = {name: value for name, value in cut.items() if value}
+    if twice := [member for member in options["defaults"] if member in wanted]:
+        raise Failure(f"--default {twice[0]} and another value for it do not go together", Exit.USAGE)
+    return wanted | dict.fromkeys(options["defaults"])
+
+
+def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
+    stored = _stored(found, "pinned")
+    if missing := [name for name in options["unpins"] if name not in stored]:
+        raise Failure(f"{missing[0]!r} is not pinned", Exit.USAGE)
+    document = as_object(found.get("document")) or found
+    schema = pick(document, "definition", "inputSchema")
+    left = {name: value for name, value in stored.items() if name not in options["unpins"]}
+    return (left | parse_arguments(options["pins"], whole=None, schema=schema)) or None
+
+
+def _hint(text: str) -> tuple[str, bool]:
+    name, _, value = text.partition("=")
+    if name not in _HINTS or value not in {"yes", "no"}:
+        raise Failure(f"{text!r} is no hint: write HINT=yes or HINT=no, of {', '.join(_HINTS)}", Exit.USAGE)
+    return _HINTS[name], value == "yes"
+
+
+def _stored(found: JsonObject, member: str) -> JsonObject:
+    return as_object(pick(found, "override", member))
+
+
+def _describe(override: JsonObject, name: str) -> str:
+    """The override for a person, or that there is none."""
+    if not override:
+        return f"{name} is as its document says"
+    return render_pairs([("tool", name), *((member, _say(override, member)) for member in _MEMBERS)])
+
+
+def _summary(item: JsonObject) -> str:
+    return "; ".join(f"{member}: {said}" for member in _MEMBERS if (said := _say(item, member)))
+
+
+def _say(override: JsonObject, member: str) -> str:
+    value = override.get(member)
+    if is_object(value):
+        return ", ".join(f"{name}={said}" for name in value if (said := text_at(value, name)))
+    return text_at(override, member)

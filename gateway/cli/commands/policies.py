@@ -1,0 +1,105 @@
+"""`gateway policy`: what calls of each safety level need, and how much a tenant may use."""
+
+from dataclasses import fields
+from typing import TypedDict, Unpack
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, text_at
+from gateway.cli.output.tables import render_pairs
+from gateway.domain.tenancy.policy import WORKING, Limits, Safety
+
+_LEVELS = tuple(level.value for level in Safety)
+LIMITS = tuple(field.name for field in fields(Limits))
+_ANY = "any"
+_DECISION = click.Choice([decision.value for decision in WORKING])
+
+
+class _Decisions(TypedDict):
+    safe: str | None
+    moderate: str | None
+    dangerous: str | None
+
+
+@click.group(cls=Commands)
+def policy() -> None:
+    """Show and set what calls need, and the tenant's limits."""
+
+
+@policy.command("show")
+@at_tenant
+def show_policy(desk: Desk) -> None:
+    """Show a tenant's policy."""
+    found = desk.admin.get(desk.tenant_path("policy"))
+    desk.show(found, lambda: _describe(found))
+
+
+@policy.command("set")
+@click.option("--safe", type=_DECISION, help="What a call that only reads needs.")
+@click.option("--moderate", type=_DECISION, help="What a call that changes something needs.")
+@click.option("--dangerous", type=_DECISION, help="What a call that deletes something needs.")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help=f"One of {', '.join(LIMITS)}.")
+@click.option(
+    "--http-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="What declared `http` handlers may call, and nothing else; may be given again; `any` for everything.",
+)
+@at_tenant
+def set_policy(desk: Desk, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]) -> None:
+    """Change what is given; the rest of the policy stays as it is."""
+    decisions = {level: decision for level, decision in given.items() if decision is not None}
+    changed_limits = parse_limits(limits)
+    reach = _reach(origins)
+    if not decisions and not changed_limits and not reach:
+        raise Failure("nothing to change: give a level, --limit or --http-origin", Exit.USAGE)
+    current, tag = desk.admin.get_with_tag(desk.tenant_path("policy"))
+    wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
+    wanted |= {**decisions, **reach, "limits": changed_limits}
+    stored = desk.admin.send("PUT", desk.tenant_path("policy"), wanted, if_match=tag)
+    desk.show(stored, lambda: _describe(stored))
+
+
+def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
+    """The limits written as NAME=NUMBER.
+
+    Raises:
+        Failure: a name that is no limit, or a value that is no number.
+    """
+    limits: dict[str, float | int] = {}
+    for text in given:
+        name, equals, raw = text.partition("=")
+        if not equals or name not in LIMITS:
+            raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", Exit.USAGE)
+        limits[name] = _number(text, raw)
+    return limits
+
+
+def _reach(origins: tuple[str, ...]) -> JsonObject:
+    if _ANY in origins and len(origins) > 1:
+        raise Failure(f"--http-origin {_ANY} stands alone", Exit.USAGE)
+    return {"http_origins": None if _ANY in origins else list(origins)} if origins else {}
+
+
+def _number(text: str, raw: str) -> float | int:
+    try:
+        return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
+    except ValueError:
+        raise Failure(f"--limit {text}: {raw!r} is no number", Exit.USAGE) from None
+
+
+def _describe(found: JsonObject) -> str:
+    decisions = [(level, text_at(found, level)) for level in _LEVELS]
+    limits = [(name, _describe_limit(found, name)) for name in LIMITS]
+    return render_pairs([*decisions, *limits, ("http origins", text_at(found, "http_origins") or "any")])
+
+
+def _describe_limit(found: JsonObject, name: str) -> str:
+    stored, effective = text_at(found, "limits", name), text_at(found, "effective", name)
+    ceiling = text_at(found, "ceilings", name)
+    return f"{stored} (ceiling {ceiling})" if stored == effective else f"{stored}, cut to its ceiling {ceiling}"

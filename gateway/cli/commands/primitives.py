@@ -1,0 +1,255 @@
+"""`gateway tool`, `resource`, `resource-template` and `prompt`: a tenant's primitives, declared in files."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import Desk, at_tenant, confirm
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.declarations import only_one, read_declarations, text_in
+from gateway.cli.input.declared_items import send_all
+from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
+from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.options import confirm_option
+from gateway.cli.output.tables import render_pairs, render_table, shorten
+
+_DESCRIPTION_WIDTH = 60
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """One family: where it is in the API, and by which member of a definition and of an answer it is addressed."""
+
+    words: str
+    segment: str
+    member: str
+    shown: str
+    prefix: str
+
+    @property
+    def metavar(self) -> str:
+        """How help calls what an item is addressed by."""
+        return "NAME" if self.member == "name" else "URI"
+
+
+TOOLS = Noun(words="tool", segment="tools", member="name", shown="name", prefix="tol_")
+PROMPTS = Noun(words="prompt", segment="prompts", member="name", shown="name", prefix="pro_")
+RESOURCES = Noun(words="resource", segment="resources", member="uri", shown="uri", prefix="res_")
+TEMPLATES = Noun(
+    words="resource template",
+    segment="resource-templates",
+    member="uriTemplate",
+    shown="uri_template",
+    prefix="tpl_",
+)
+
+
+def make_group(noun: Noun) -> click.Group:
+    """The commands that every family has."""
+    about = f"List, show, declare and switch a tenant's {noun.words}s."
+    group = Commands(noun.words.replace(" ", "-"), help=about)
+    for make in (_lists, _shows, _creates, _updates, _sets, _deletes, _validates):
+        group.add_command(make(noun))
+    group.add_command(_switches(noun, "enable", is_enabled=True))
+    group.add_command(_switches(noun, "disable", is_enabled=False))
+    return group
+
+
+def find_place(desk: Desk, noun: Noun, name: str) -> str:
+    """The path of the item that a person names by name, URI or id.
+
+    Raises:
+        Failure: there is none.
+    """
+    if name.startswith(noun.prefix) or (noun.member == "name" and _is_plain(name)):
+        return desk.tenant_path(noun.segment, name)
+    path = desk.tenant_path(noun.segment)
+    if noun.member == "name":
+        items = list(desk.admin.pages(path))
+    else:
+        items = as_objects(desk.admin.get(f"{path}?uri={quote(name, safe='')}").get("items"))
+    item = next((item for item in items if text_at(item, noun.shown) == name), None)
+    if item is None:
+        raise Failure(f"no such {noun.words}", Exit.NOT_FOUND)
+    return desk.tenant_path(noun.segment, text_at(item, "id"))
+
+
+def render_trial(answer: JsonObject, result: str) -> str:
+    """A call that was tried, for a person: what was sent, then what came back."""
+    lines = [f"sent: {text_at(answer, 'request', 'summary')}"]
+    if body := text_at(answer, "request", "body"):
+        lines.append(f"body: {shorten(body, 200)}")
+    return "\n".join([*lines, "", result])
+
+
+def _lists(noun: Noun) -> click.Command:
+    @list_options(noun.segment)
+    @at_tenant
+    def run(desk: Desk, wanted: Wanted) -> None:
+        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=wanted.limit, query=wanted.query))
+        titles = (noun.shown.replace("_", " "), "safety", "from", "description")
+        rows = [(text_at(item, noun.shown), _level(item), _origin(item), _summary(item)) for item in items]
+        desk.show(items, lambda: render_table(titles, rows))
+
+    return click.command("list", help=f"List a tenant's {noun.words}s, wherever they come from.")(run)
+
+
+def _shows(noun: Noun) -> click.Command:
+    @click.argument("name", metavar=noun.metavar)
+    @at_tenant
+    def run(desk: Desk, name: str) -> None:
+        found = desk.admin.get(find_place(desk, noun, name))
+        desk.show(found, lambda: _describe(noun, found))
+
+    return click.command("show", help=f"Show one {noun.words} with its definition and its handler.")(run)
+
+
+def _creates(noun: Noun) -> click.Command:
+    @click.argument("file")
+    @at_tenant
+    def run(desk: Desk, file: str) -> None:
+        path = desk.tenant_path(noun.segment)
+        done = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
+        desk.show(done, lambda: _tell(noun, "created", done))
+
+    return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
+        run
+    )
+
+
+def _updates(noun: Noun) -> click.Command:
+    @click.argument("file")
+    @click.argument("name", required=False, metavar=f"[{noun.metavar}]")
+    @at_tenant
+    def run(desk: Desk, file: str, name: str | None) -> None:
+        declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
+        done = send_all(declarations, lambda body: _put(desk, noun, body, name))
+        desk.show(done, lambda: _tell(noun, "updated", done))
+
+    about = f"Replace every {noun.words} that FILE declares; {noun.metavar} says which, where the file gives another."
+    return click.command("update", help=about)(run)
+
+
+def _sets(noun: Noun) -> click.Command:
+    @click.argument("file")
+    @at_tenant
+    def run(desk: Desk, file: str) -> None:
+        done = send_all(read_declarations(file), lambda body: _create_or_replace(desk, noun, body))
+        desk.show(done, lambda: _tell(noun, "set", done))
+
+    about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
+    return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
+
+
+def _create_or_replace(desk: Desk, noun: Noun, body: JsonObject) -> JsonObject:
+    named = _name_in(noun, body)
+    path = desk.tenant_path(noun.segment)
+    if noun.member != "name":
+        return desk.admin.send("PUT", f"{path}?uri={quote(named, safe='')}", body)
+    if _is_plain(named):
+        return desk.admin.send("PUT", desk.tenant_path(noun.segment, named), body)
+    try:
+        return _put(desk, noun, body, named)  # no path has such a name
+    except Failure as failure:
+        if failure.exit_code is not Exit.NOT_FOUND:
+            raise
+    return desk.admin.send("POST", path, body)
+
+
+def _name_in(noun: Noun, body: JsonObject) -> str:
+    named = text_in(body, "definition", noun.member)
+    if not named:
+        raise Failure(f"/definition/{noun.member}: required", Exit.USAGE)
+    return named
+
+
+def _is_plain(name: str) -> bool:
+    """True if a path can contain the name."""
+    return _PLAIN.issuperset(name) and bool(name.strip("."))
+
+
+def _put(desk: Desk, noun: Noun, body: JsonObject, name: str | None) -> JsonObject:
+    place = find_place(desk, noun, name or _name_in(noun, body))
+    _, tag = desk.admin.get_with_tag(place)
+    return desk.admin.send("PUT", place, body, if_match=tag)
+
+
+def _switches(noun: Noun, verb: str, *, is_enabled: bool) -> click.Command:
+    @click.argument("name", metavar=noun.metavar)
+    @at_tenant
+    def run(desk: Desk, name: str) -> None:
+        saved = desk.admin.send("PATCH", find_place(desk, noun, name), {"enabled": is_enabled})
+        desk.show(saved, lambda: f"{verb}d {name}")
+
+    meaning = "Give clients" if is_enabled else "Keep from clients"
+    return click.command(verb, help=f"{meaning} a {noun.words}; its declaration stays.")(run)
+
+
+def _deletes(noun: Noun) -> click.Command:
+    @click.argument("name", metavar=noun.metavar)
+    @confirm_option
+    @at_tenant
+    def run(desk: Desk, name: str, yes: bool) -> None:
+        confirm(f"Delete {noun.words} {name}?", is_sure=yes)
+        desk.admin.send("DELETE", find_place(desk, noun, name))
+        desk.show({"deleted": name}, lambda: f"deleted {name}")
+
+    return click.command("delete", help=f"Delete a {noun.words} of the tenant's own.")(run)
+
+
+def _validates(noun: Noun) -> click.Command:
+    @click.argument("file")
+    @at_tenant
+    def run(desk: Desk, file: str) -> None:
+        path = desk.tenant_path(noun.segment, "validate")
+        judged = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
+        titles = ("name", "safety", "because")
+        rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in judged]
+        desk.show(judged, lambda: render_table(titles, rows))
+
+    return click.command("validate", help=f"Judge every {noun.words} that FILE declares; nothing is stored.")(run)
+
+
+def _tell(noun: Noun, verb: str, done: Sequence[JsonObject]) -> str:
+    return "\n".join(f"{verb} {text_at(one, noun.shown)} ({_level(one)})" for one in done)
+
+
+def _origin(item: JsonObject) -> str:
+    """Where it comes from, with the source's name where it has one."""
+    return ":".join(part for part in (text_at(item, "origin"), text_at(item, "source")) if part)
+
+
+def _level(item: JsonObject) -> str:
+    """Its safety level, and whether clients have it."""
+    return text_at(item, "safety") + ("" if pick(item, "enabled") is not False else ", disabled")
+
+
+def _summary(item: JsonObject) -> str:
+    return shorten(text_at(item, "definition", "description"), _DESCRIPTION_WIDTH)
+
+
+def _describe(noun: Noun, found: JsonObject) -> str:
+    pairs = [
+        (noun.shown.replace("_", " "), text_at(found, noun.shown)),
+        ("id", text_at(found, "id")),
+        ("from", _origin(found)),
+        ("operation", text_at(found, "operation")),
+        ("enabled", text_at(found, "enabled")),
+        ("safety", text_at(found, "safety")),
+        ("because", text_at(found, "safety_reasons")),
+        ("hides", "a registration of code" if pick(found, "hides_code") is True else ""),
+    ]
+    parts = [render_pairs(pairs), _indent(found.get("definition"))]
+    if found.get("handler") is not None:
+        parts.append(f"handler:\n{_indent(found['handler'])}")
+    return "\n\n".join(parts)
+
+
+def _indent(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

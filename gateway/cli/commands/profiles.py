@@ -1,0 +1,175 @@
+"""`gateway profile`: named selections of a tenant's primitives."""
+
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, Unpack
+
+import click
+
+from gateway.cli.click_group import Commands
+from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
+from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, number_at, text_at
+from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.options import confirm_option
+from gateway.cli.output.tables import render_pairs, render_table, thousands
+from gateway.domain.primitives import Family
+from gateway.domain.tenancy.policy import Safety
+
+_NOUN = "profiles"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_KINDS = (
+    ("name", "names", "GLOB", "whose name, or URI, fits"),
+    ("source", "sources", "SOURCE", "of this source"),
+    ("tag", "tags", "TAG", "of operations with this tag"),
+    ("method", "methods", "METHOD", "of operations of this HTTP method"),
+    ("safety", "safety", "LEVEL", f"of this level: {', '.join(Safety)}"),
+    ("family", "families", "FAMILY", f"of this family: {', '.join(Family)}"),
+)
+"""The members of a rule: option, member of the API, what help calls the value and the match."""
+
+
+class ProfileOptions(TypedDict):
+    """The fields of a profile, as options."""
+
+    name: str | None
+    description: str | None
+    include_name: tuple[str, ...]
+    include_source: tuple[str, ...]
+    include_tag: tuple[str, ...]
+    include_method: tuple[str, ...]
+    include_safety: tuple[str, ...]
+    include_family: tuple[str, ...]
+    exclude_name: tuple[str, ...]
+    exclude_source: tuple[str, ...]
+    exclude_tag: tuple[str, ...]
+    exclude_method: tuple[str, ...]
+    exclude_safety: tuple[str, ...]
+    exclude_family: tuple[str, ...]
+
+
+def profile_options(command: _Command) -> _Command:
+    """Give a command FILE and the fields of one profile."""
+    for verb, does, ending in (
+        ("exclude", "Leave out primitives", "."),
+        ("include", "Take only primitives", "; other --include options narrow further."),
+    ):
+        for kind, _, metavar, which in reversed(_KINDS):
+            text = f"{does} {which}. May be given again{ending}"
+            command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
+    command = click.option("--description", help="What it is for.")(command)
+    command = click.option("--name", help="Its name, a part of its URL.")(command)
+    return click.argument("file", required=False)(command)
+
+
+@click.group(cls=Commands)
+def profile() -> None:
+    """List, show, declare and delete a tenant's profiles."""
+
+
+@profile.command("list")
+@list_options(_NOUN)
+@at_tenant
+def list_profiles(desk: Desk, wanted: Wanted) -> None:
+    """List a tenant's profiles, and what each costs a client."""
+    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    titles = ("name", "tools", "bytes", "tokens (estimate)", "description")
+    rows = [
+        (
+            text_at(item, "name"),
+            thousands(number_at(item, "counts", "tools")),
+            thousands(number_at(item, "tools_list_bytes")),
+            thousands(number_at(item, "estimated_tokens")),
+            text_at(item, "description"),
+        )
+        for item in items
+    ]
+    desk.show(items, lambda: render_table(titles, rows, numbers=(1, 2, 3)))
+
+
+@profile.command("show")
+@click.argument("name")
+@at_tenant
+def show_profile(desk: Desk, name: str) -> None:
+    """Show one profile with its rules."""
+    found = desk.admin.get(desk.tenant_path(_NOUN, name))
+    desk.show(found, lambda: _describe(found))
+
+
+@profile.command("create")
+@profile_options
+@at_tenant
+def create_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+    """Create every profile that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
+
+    \b
+    Example:
+      gateway profile create --name support --description "Reading alone" \\
+        --include-safety safe --exclude-name 'admin_*'
+    """
+    create_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@profile.command("update")
+@profile_options
+@at_tenant
+def update_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+    """Replace every profile that FILE declares, or the one of the options.
+
+    \b
+    Example:
+      gateway profile update --name support --description "Reading alone" \\
+        --include-safety safe --exclude-name 'admin_*'
+    """
+    replace_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@profile.command("set")
+@profile_options
+@at_tenant
+def set_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+    """Create or replace every profile that FILE declares, or the one of the options.
+
+    \b
+    Example:
+      gateway profile set --name support --description "Reading alone" \\
+        --include-safety safe --exclude-name 'admin_*'
+    """
+    set_all(desk, _NOUN, declared(file, _fields(options)))
+
+
+@profile.command("delete")
+@click.argument("name")
+@confirm_option
+@at_tenant
+def delete_profile(desk: Desk, name: str, yes: bool) -> None:
+    """Delete a profile that no key is bound to."""
+    delete_one(desk, _NOUN, name, is_sure=yes)
+
+
+def _describe(found: JsonObject) -> str:
+    counts = [(name.replace("_", " "), text_at(found, "counts", name)) for name in as_object(found.get("counts"))]
+    pairs = [
+        ("name", text_at(found, "name")),
+        ("id", text_at(found, "id")),
+        ("description", text_at(found, "description")),
+        *counts,
+        ("list bytes", thousands(number_at(found, "tools_list_bytes"))),
+        ("tokens (estimate)", thousands(number_at(found, "estimated_tokens"))),
+        *(("include", _rule(rule)) for rule in as_objects(found.get("include"))),
+        *(("exclude", _rule(rule)) for rule in as_objects(found.get("exclude"))),
+    ]
+    return render_pairs(pairs)
+
+
+def _rule(rule: JsonObject) -> str:
+    return "; ".join(f"{name} {text_at(rule, name)}" for name in rule if rule[name]) or "everything"
+
+
+def _fields(options: ProfileOptions) -> JsonObject:
+    """The fields that the options give: one include rule, and an exclude rule of each kind."""
+    given: JsonObject = {**options}
+    included: JsonObject = {member: given[f"include_{kind}"] for kind, member, *_ in _KINDS if given[f"include_{kind}"]}
+    excluded = [{member: given[f"exclude_{kind}"]} for kind, member, *_ in _KINDS if given[f"exclude_{kind}"]]
+    fields: JsonObject = {name: given[name] for name in ("name", "description") if given[name] is not None}
+    fields |= {"include": [included]} if included else {}
+    return fields | ({"exclude": excluded} if excluded else {})

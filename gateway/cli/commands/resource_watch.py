@@ -1,0 +1,126 @@
+"""`gateway resource watch`: a subscriber like any other, which prints what arrives."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import click
+import httpx
+
+from gateway.cli.client.locations import find_key, mcp_url
+from gateway.cli.client.mcp_endpoint import request_body, request_headers
+from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, pick, text_at
+from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
+from gateway.cli.output.tables import drop_controls
+from gateway.cli.unanswered import unanswered
+
+_LISTEN = "subscriptions/listen"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+_UPDATED = "notifications/resources/updated"
+_STREAM = "text/event-stream"
+_TIMEOUT = httpx.Timeout(10.0, read=None)
+_PAUSES_S = (0.2, 5.0)
+
+
+@click.command("watch")
+@click.argument("uris", nargs=-1, required=True, metavar="URI...")
+@click.option("--count", type=click.IntRange(min=1), help="End after so many updates; default: on Ctrl-C.")
+@key_option
+@url_option
+@tenant_option
+@json_option
+def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
+    """Follow the resources at URI as a client, and print a line for each update that arrives.
+
+    Uses the tenant's key, as `gateway call` does. When the gateway is gone, it is asked again.
+    """
+    tenant = chosen("tenant")
+    if not tenant:
+        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
+    as_json = wants_json()
+    with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
+        follower = Follower(http, mcp_url(chosen_url(), tenant), uris, say=lambda text: click.echo(text, err=True))
+        for number, uri in enumerate(follower.updates(), 1):
+            at = datetime.now().astimezone().isoformat(timespec="milliseconds")
+            click.echo(json.dumps({"at": at, "updated": uri}) if as_json else drop_controls(f"{at}  {uri}"))
+            if number == count:
+                return
+
+
+class Follower:
+    """One subscription to some resources, listened to anew whenever it ends."""
+
+    def __init__(self, http: httpx.Client, url: str, uris: tuple[str, ...], *, say: Callable[[str], None]) -> None:
+        self._http = http
+        self._url = url
+        self._uris = uris
+        self._say = say
+        self._was_heard = False
+
+    def updates(self) -> Iterator[str]:
+        """The URI of each update, for ever.
+
+        Raises:
+            Failure: the first attempt was refused or not answered, or a later one refused for good.
+        """
+        pause = _PAUSES_S[0]
+        while True:
+            try:
+                for message in self._listen():
+                    pause = _PAUSES_S[0]
+                    if message.get("method") == _UPDATED:
+                        yield text_at(message, "params", "uri")
+            except httpx.TransportError as error:
+                if not self._was_heard:
+                    raise unanswered(self._url, error) from None
+            except Failure as failure:
+                if not self._was_heard or failure.exit_code is not Exit.BUSY:
+                    raise
+            self._say("listening again; what changed in between may have been missed")
+            time.sleep(pause)  # nothing says when a gateway that is gone is back
+            pause = min(pause * 2, _PAUSES_S[1])
+
+    def _listen(self) -> Iterator[JsonObject]:
+        body = request_body(_LISTEN, {"notifications": {"resourceSubscriptions": list(self._uris)}})
+        asked = self._http.stream("POST", self._url, json=body, headers=request_headers(_LISTEN), timeout=_TIMEOUT)
+        with asked as answer:
+            if not answer.is_success or not answer.headers.get("Content-Type", "").startswith(_STREAM):
+                answer.read()
+                raise _refused(answer)
+            for line in answer.iter_lines():
+                if line.startswith("data:"):
+                    message = _read(line.removeprefix("data:"))
+                    self._check(message)
+                    yield message
+        if not self._was_heard:
+            raise Failure(f"{self._url} ended the stream before it said what is followed")
+
+    def _check(self, message: JsonObject) -> None:
+        if "error" in message:
+            raise Failure(text_at(message, "error", "message") or "refused")
+        if message.get("method") != _ACKNOWLEDGED:
+            return
+        granted = as_list(pick(message, "params", "notifications", "resourceSubscriptions"))
+        missing = [uri for uri in self._uris if uri not in granted]
+        if missing:
+            raise Failure(f"this key can read no resource {missing[0]!r}", Exit.NOT_FOUND)
+        self._was_heard = True
+        self._say(f"following {', '.join(self._uris)}")
+
+
+def _read(text: str) -> JsonObject:
+    try:
+        return as_object(json.loads(text))
+    except ValueError:
+        return {}
+
+
+def _refused(answer: httpx.Response) -> Failure:
+    problem = _read(answer.text)
+    text = text_at(problem, "error", "message") or text_at(problem, "detail")
+    if answer.is_success:
+        return Failure(text or f"{answer.url} did not answer as an MCP server")
+    return Failure(text or f"HTTP {answer.status_code} {answer.reason_phrase}", exit_for_status(answer.status_code))

@@ -1,0 +1,93 @@
+"""`gateway serve` and `gateway migrate`: running the gateway, and preparing its database."""
+
+import os
+from pathlib import Path
+
+import anyio
+
+from gateway.app.server.serve import Running
+from gateway.cli.client.local_gateway import host, read_settings
+from gateway.cli.client.locations import OPERATOR_KEY_FILE
+from gateway.cli.failures import failure_of
+from gateway.cli.input.options import wants_json
+from gateway.cli.logged_command import logs_json, show_line
+from gateway.cli.output.printing import show
+from gateway.cli.output.tables import render_pairs
+from gateway.embedded.servers import EmbeddedServers
+from gateway.errors import GatewayError
+from gateway.settings import Settings
+
+
+def serve_gateway(address: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C.
+
+    Raises:
+        Failure: a setting is broken, or the gateway did not start.
+    """
+    given: dict[str, object | None] = {"host": address, "port": port, "data_dir": data_dir}
+    settings = read_settings(**{name: value for name, value in given.items() if value is not None})
+    as_json = wants_json()
+    host(settings, lambda running: _announce(running, as_json=as_json))
+
+
+def migrate_database() -> None:
+    """Bring the database to this version.
+
+    Raises:
+        Failure: a setting is broken, or the database cannot be migrated.
+    """
+    settings = read_settings()
+    try:
+        applied = list(anyio.run(_migrate, settings))
+    except GatewayError as error:
+        raise failure_of(error) from None
+    text = f"applied {', '.join(applied)}" if applied else "nothing to do: the database is at this version"
+    _tell({"applied": applied}, text, as_json=wants_json())
+
+
+async def _migrate(settings: Settings) -> list[str]:
+    from gateway.store.database.migrations import migrate  # noqa: PLC0415  # Alembic, for which `serve` has no use
+
+    url = settings.migration_database_url or settings.database_url
+    if url is not None:
+        return list(await migrate(url.get_secret_value()))
+    async with EmbeddedServers(settings.data_dir) as urls:
+        return list(await migrate(urls.migration_database_url))
+
+
+def _announce(running: Running, *, as_json: bool) -> None:
+    facts: dict[str, object] = {
+        "url": running.url,
+        "admin_url": running.admin_url,
+        "embedded": running.embedded,
+        "data_dir": str(running.data_dir),
+    }
+    facts |= {"operator_key": running.operator_key} if running.operator_key_is_new else {}
+    pairs = [
+        ("gateway", running.url),
+        ("admin API", _tell_admin_url(running)),
+        ("servers", f"embedded, data in {running.data_dir}" if running.embedded else "configured"),
+        ("operator key", tell_operator_key(running)),
+    ]
+    _tell(facts, render_pairs(pairs), as_json=as_json)
+
+
+def _tell(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+    """Print the facts as one line where logs are JSON, else as `--json` says."""
+    if logs_json():
+        show_line(facts)
+    else:
+        show(facts, lambda: text, as_json=as_json)
+
+
+def _tell_admin_url(running: Running) -> str:
+    """URL of the admin API where it differs from MCP's; admin commands need it as `GATEWAY_URL`."""
+    return "" if running.admin_url == running.url else f"{running.admin_url} (GATEWAY_URL for admin commands)"
+
+
+def tell_operator_key(running: Running) -> str:
+    """The operator key if it was made just now, else where it is kept; nothing when it was configured."""
+    kept = running.data_dir / OPERATOR_KEY_FILE
+    if running.operator_key_is_new:
+        return f"{running.operator_key} (shown this once, kept in {kept})"
+    return f"kept in {kept}" if kept.is_file() and not os.environ.get("GATEWAY_OPERATOR_KEY") else ""

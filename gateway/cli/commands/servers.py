@@ -1,0 +1,75 @@
+"""The commands that run a gateway in this process; each imports the gateway when it runs, so `--help` does without."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Unpack
+
+import click
+
+from gateway.cli.input.import_options import (
+    ImportOptions,
+    base_url_option,
+    credential_option,
+    expose_option,
+    login_option,
+    output_schemas_option,
+    prefix_option,
+)
+from gateway.cli.input.options import json_option
+from gateway.cli.input.selections import selection_options
+from gateway.cli.lazy_group import paused_collection
+from gateway.cli.logged_command import LoggedCommand
+from gateway.cli.spared_modules import spare_modules
+
+
+@click.command("serve", cls=LoggedCommand)
+@click.option("--host", "address", help="Address to listen on; default: GATEWAY_HOST or 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one. Default: GATEWAY_PORT or 8080.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Default: GATEWAY_DATA_DIR or .gateway.")
+@json_option
+def serve(address: str | None, port: int | None, data_dir: Path | None) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C; calls in flight are finished.
+
+    Without GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL it starts PostgreSQL and Redis of its own below the data folder.
+    With GATEWAY_LOG_FORMAT=json, standard output and standard error hold one JSON object a line and nothing else.
+    """
+    import_serving().serve_gateway(address, port, data_dir)
+
+
+@click.command("migrate", cls=LoggedCommand)
+@json_option
+def migrate() -> None:
+    """Bring the database to this version; safe while others do the same."""
+    import_serving().migrate_database()
+
+
+@click.command("try")
+@click.argument("spec")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; default: a free one.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Keep the data here; default: forget it at the end.")
+@base_url_option
+@prefix_option
+@expose_option
+@selection_options
+@output_schemas_option
+@credential_option
+@login_option
+@json_option
+def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
+    """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
+
+    Starts a gateway with servers of its own, imports the document, and prints its report, its price, one ready
+    line for each known client and one for a first call. A document without a tool ends the command.
+    """
+    import_serving()
+    from gateway.cli.commands.try_spec import try_document  # noqa: PLC0415  # an HTTP client, which `--help` does without
+
+    try_document(spec, port, data_dir, options)
+
+
+def import_serving() -> ModuleType:
+    """Import what serves, without the modules that it never uses; the module with its commands."""
+    with paused_collection():
+        spare_modules()
+        from gateway.cli.commands import serve  # noqa: PLC0415  # 1,400 modules, which `--help` does without
+    return serve

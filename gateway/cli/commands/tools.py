@@ -1,0 +1,31 @@
+"""`gateway tool`: what a tenant's clients can call."""
+
+import click
+
+from gateway.cli.arguments import parse_arguments
+from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.commands.call import render_result
+from gateway.cli.commands.overrides import set_tool
+from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
+from gateway.cli.exit_codes import Exit
+from gateway.cli.input.json_fields import JsonObject, as_object, pick
+
+tool = make_group(TOOLS)
+tool.add_command(set_tool)
+
+
+@tool.command("try")
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
+@at_tenant
+def try_tool(desk: Desk, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
+    """Call tool NAME as an admin, and show what was sent and what came back."""
+    place = find_place(desk, TOOLS, name)
+    schema = pick(desk.admin.get(place), "definition", "inputSchema")
+    given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
+    answer = desk.admin.send("POST", f"{place}/try", given)
+    result = as_object(answer.get("result"))
+    desk.show(answer, lambda: render_trial(answer, render_result(result)))
+    if result.get("isError") is True:
+        click.get_current_context().exit(Exit.FAILED)

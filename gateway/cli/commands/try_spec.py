@@ -1,0 +1,115 @@
+"""`gateway try`: from nothing to a document's tools at a URL, with servers and keys that are gone afterwards."""
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.app.server.serve import Running
+from gateway.cli.advice import advise, explain_no_tools
+from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.local_gateway import host, local_settings
+from gateway.cli.client.locations import mcp_url
+from gateway.cli.client.loopback import find_loopback
+from gateway.cli.client.mcp_endpoint import Endpoint
+from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant
+from gateway.cli.failures import Failure
+from gateway.cli.input.documents import read_document, source_name
+from gateway.cli.input.import_options import ImportOptions
+from gateway.cli.input.import_request import import_fields
+from gateway.cli.input.json_fields import JsonObject, as_object, number_at
+from gateway.cli.input.options import wants_json
+from gateway.cli.output.client_lines import call_line, client_lines, render_clients
+from gateway.cli.output.printing import show
+from gateway.cli.output.progress import Progress
+from gateway.cli.output.reports import count_tools, join_parts, render_prices, render_reasons, render_totals
+
+_TENANT = "try"
+_KEY_FILE = "try-key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What was made of the document."""
+
+    name: str
+    url: str
+    key: str
+    report: JsonObject
+    reachable: tuple[str, ...]
+    call: str
+    """A ready line that calls a tool; empty where there is none to call without thinking."""
+
+
+def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOptions) -> None:
+    """Serve the document as tools until Ctrl-C.
+
+    Raises:
+        Failure: it cannot be read, the gateway did not start, or it refused the document.
+    """
+    as_json = wants_json()
+    document = read_document(spec)
+    fields = import_fields(options)
+    reachable = find_loopback(document, base_url=options["base_url"])
+    with _folder(data_dir) as folder, Progress(is_silent=as_json) as progress:
+        settings = local_settings(port=port, folder=folder, reachable=reachable)
+        progress.stage("Starting the gateway with PostgreSQL and Redis of its own")
+
+        def prepare(running: Running) -> None:
+            name = source_name(spec)
+            with Admin(running.admin_url, running.operator_key) as admin:
+                ensure_tenant(admin, _TENANT)
+                path = path_of("tenants", _TENANT, "sources")
+                answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
+                key = ensure_key(admin, _TENANT, kept_in=folder / _KEY_FILE)
+            progress.finish()
+            report, url = as_object(answer.get("report")), mcp_url(running.url, _TENANT)
+            if not count_tools(report):
+                show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
+                raise Failure(explain_no_tools(report))
+            with Endpoint(url, key) as endpoint:
+                call = call_line(url, key, endpoint.tools())
+            trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call)
+            show(_facts(trial), lambda: _render(trial), as_json=as_json)
+
+        host(settings, prepare)
+
+
+@contextmanager
+def _folder(given: Path | None) -> Generator[Path]:
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="gateway-try-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _facts(trial: Trial) -> JsonObject:
+    return {
+        "url": trial.url,
+        "key": trial.key,
+        "tools": count_tools(trial.report),
+        "tools_list_bytes": number_at(trial.report, "tools_list_bytes"),
+        "tools_list_tokens_estimate": number_at(trial.report, "estimated_tokens"),
+        "reachable": list(trial.reachable),
+        "clients": dict(client_lines(trial.name, trial.url, trial.key)),
+        "call": trial.call or None,
+        "report": trial.report,
+    }
+
+
+def _render(trial: Trial) -> str:
+    allowed = ", ".join(trial.reachable)
+    note = f"calls may reach {allowed} on this machine, because you named it, and nothing else private"
+    return join_parts(
+        _render_report(trial.report),
+        advise(trial.report),
+        note if trial.reachable else "",
+        render_clients(trial.name, trial.url, trial.key, call=trial.call),
+        "Ctrl-C ends it.",
+    )
+
+
+def _render_report(report: JsonObject) -> str:
+    return join_parts(render_totals(report), render_prices(report), render_reasons(report))

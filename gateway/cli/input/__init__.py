@@ -1,0 +1,1 @@
+"""Arguments, options, declarations and documents that commands read."""

@@ -1,0 +1,138 @@
+"""Files that declare things of a tenant: JSON or YAML, one document or several, each one object to be sent."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.documents import name_of
+from gateway.cli.input.json_fields import JsonObject, as_list, is_object, read_json
+from gateway.errors import GatewayError
+from gateway.openapi.document.yaml_reader import read_yaml
+
+_LIMIT = 8 * 1024 * 1024
+_DEEPEST = 64
+_MOST_NODES = 500_000
+_STANDARD_INPUT = "-"
+_MARK = re.compile(r"^(?:---(?=\s|$)|\.\.\.(?=\s|$))", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """One document of a file: where it stands, for a person, and what it says."""
+
+    place: str
+    content: JsonObject
+
+
+def read_declarations(spec: str) -> Sequence[Declaration]:
+    """The documents of a file, or of standard input for `-`; a JSON array at the top holds one in each element.
+
+    Raises:
+        Failure: it cannot be read, or is no JSON or YAML of objects.
+    """
+    name = name_of(spec)
+    text = _read(spec, name)
+    if not text.strip():
+        raise Failure(f"{name} is empty", Exit.USAGE)
+    values = _read_json(name, text) if _is_json(spec, text) else list(_read_yaml(name, text))
+    if not values:
+        raise Failure(f"{name} declares nothing", Exit.USAGE)
+    return [_declare(name, number, value, len(values)) for number, value in enumerate(values, 1)]
+
+
+def for_each(
+    declarations: Sequence[Declaration], act: Callable[[JsonObject], JsonObject], done: Callable[[JsonObject], None]
+) -> None:
+    """Send one after the other, and say of each that it is done; the first refusal ends it.
+
+    Raises:
+        Failure: one was refused; the message says which, those before it are done.
+    """
+    for declaration in declarations:
+        try:
+            answer = act(declaration.content)
+        except Failure as failure:
+            message = f"{declaration.place}: {failure.message}"
+            raise Failure(message, failure.exit_code, faults=failure.faults) from None
+        done(answer)
+
+
+def only_one(declarations: Sequence[Declaration]) -> Declaration:
+    """The one document of a file.
+
+    Raises:
+        Failure: there are several.
+    """
+    if len(declarations) != 1:
+        raise Failure("a name goes with a file of one document", Exit.USAGE)
+    return declarations[0]
+
+
+def _read(spec: str, name: str) -> str:
+    try:
+        raw = sys.stdin.buffer.read(_LIMIT + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
+    except OSError as error:
+        raise Failure(f"cannot read {name}: {error.strerror or error}", Exit.USAGE) from None
+    if len(raw) > _LIMIT:
+        raise Failure(f"{name} has more than {_LIMIT // 1024 // 1024} MiB", Exit.USAGE)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", Exit.USAGE) from None
+
+
+def _read_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LIMIT + 1)
+
+
+def _is_json(spec: str, text: str) -> bool:
+    """Whether to read it as JSON: by its name, or because it begins like JSON and is no stream of YAML documents."""
+    return spec.lower().endswith(".json") or (text.lstrip()[:1] in {"{", "["} and not _MARK.search(text))
+
+
+def _read_json(name: str, text: str) -> list[object]:
+    try:
+        value = read_json(text)
+    except json.JSONDecodeError as error:
+        raise Failure(
+            f"{name} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}", Exit.USAGE
+        ) from None
+    except ValueError as error:
+        raise Failure(f"{name} is no JSON: {error}", Exit.USAGE) from None
+    items = as_list(value)
+    return items if items or value == [] else [value]
+
+
+def _read_yaml(name: str, text: str) -> Iterator[object]:
+    """Each document of a YAML stream; the marks between them cannot stand in a text."""
+    start, lines = 0, 0
+    for end, after in [*((mark.start(), mark.end()) for mark in _MARK.finditer(text)), (len(text), len(text))]:
+        part = text[start:end]
+        if any(line.split("#", 1)[0].strip() for line in part.splitlines()):
+            try:  # empty lines in front, so that a fault names the line of the file
+                yield read_yaml("\n" * lines + part, depth=_DEEPEST, nodes=_MOST_NODES)
+            except GatewayError as error:
+                raise Failure(f"{name}: {error.message}", Exit.USAGE, faults=error.faults) from None
+        lines += text.count("\n", start, after)
+        start = after
+
+
+def _declare(name: str, number: int, value: object, total: int) -> Declaration:
+    place = name if total == 1 else f"{name}, document {number}"
+    if not is_object(value):
+        raise Failure(f"{place} is no object", Exit.USAGE)
+    return Declaration(place=place, content=value)
+
+
+def text_in(content: Mapping[str, object], *path: str) -> str:
+    """The text at a path of the document; empty when there is none."""
+    value: object = content
+    for part in path:
+        value = value.get(part) if is_object(value) else None
+    return value if isinstance(value, str) else ""

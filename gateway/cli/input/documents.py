@@ -1,0 +1,96 @@
+"""What a person names as SPEC: a file, an archive, standard input or a URL, as the field of an import request."""
+
+import base64
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.json_fields import JsonObject
+
+_LIMIT = 32 * 1024 * 1024
+_LARGEST_ARCHIVE = 23 * 1024 * 1024
+"""As base64 it has to fit into a request."""
+_STANDARD_INPUT = "-"
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
+_TAR_MAGIC = b"ustar"
+_TAR_MAGIC_AT = 257
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document as it goes into an import request: its text, its archive, or the URL the gateway fetches it from."""
+
+    name: str
+    text: str | None = None
+    url: str | None = None
+    archive: bytes | None = None
+    entry: str | None = None
+
+    def fields(self) -> JsonObject:
+        """The field of the request that carries it."""
+        if self.url is not None:
+            return {"url": self.url}
+        if self.archive is not None:
+            entry: JsonObject = {} if self.entry is None else {"entry": self.entry}
+            return {"archive": {"base64": base64.b64encode(self.archive).decode("ascii"), **entry}}
+        return {"document": self.text or ""}
+
+
+def read_document(spec: str, *, entry: str | None = None) -> Document:
+    """The document that SPEC names; a URL is left to the gateway, whose door out is guarded.
+
+    `entry` names the outermost file of an archive.
+
+    Raises:
+        Failure: it cannot be read, is too large, or is neither text nor an archive, or has no `entry`.
+    """
+    if spec.lower().startswith(("http://", "https://")):
+        found = Document(name=spec, url=spec)
+    elif spec == _STANDARD_INPUT:
+        found = _document(name_of(spec), sys.stdin.buffer.read(_LIMIT + 1))
+    else:
+        found = _document(spec, _read(Path(spec)))
+    if entry is not None and found.archive is None:
+        raise Failure(f"--entry is for archives; {found.name} is none", Exit.USAGE)
+    return replace(found, entry=entry)
+
+
+def name_of(spec: str) -> str:
+    """What SPEC is called when it is spoken of."""
+    return "standard input" if spec == _STANDARD_INPUT else spec
+
+
+def source_name(spec: str) -> str:
+    """A name for the source, and for the server in a client's list, out of what the person typed."""
+    stem = Path(urlsplit(spec).path).name.split(".")[0]
+    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:32].strip("-") or "api"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LIMIT + 1)
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {error.strerror or error}", Exit.USAGE) from None
+
+
+def _document(name: str, raw: bytes) -> Document:
+    is_archive = raw.startswith(_ARCHIVES) or raw[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
+    limit = _LARGEST_ARCHIVE if is_archive else _LIMIT
+    if len(raw) > limit:
+        raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", Exit.FAILED)
+    return Document(name=name, archive=raw) if is_archive else Document(name=name, text=_decode(name, raw))
+
+
+def _decode(name: str, raw: bytes) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", Exit.FAILED) from None
+    if not text.strip():
+        raise Failure(f"{name} is empty", Exit.FAILED)
+    return text

@@ -1,0 +1,46 @@
+"""The options of an import on the command line; what sends it is elsewhere, so `--help` needs no HTTP client."""
+
+import click
+
+from gateway.cli.input.selections import SelectionOptions
+from gateway.domain.sources import Exposure
+
+
+class ImportOptions(SelectionOptions):
+    """The options of an import beside the document."""
+
+    base_url: str | None
+    prefix: str | None
+    expose: str | None
+    output_schemas: bool | None
+    credentials: tuple[str, ...]
+    logins: tuple[str, ...]
+
+
+base_url_option = click.option("--base-url", help="Where the API is, if not where the document says.")
+prefix_option = click.option("--prefix", help="Put in front of every tool's name.")
+expose_option = click.option(
+    "--expose",
+    type=click.Choice([form.value for form in Exposure]),
+    help="A tool for each operation, seven query tools for all of them, or both; default: tools.",
+)
+output_schemas_option = click.option(
+    "--output-schemas/--no-output-schemas",
+    default=None,
+    help="List what the tools answer, and hold answers to it; default: no.",
+)
+entry_option = click.option("--entry", metavar="PATH", help="The outermost file of an archive, if it is not clear.")
+credential_option = click.option(
+    "--credential",
+    "credentials",
+    multiple=True,
+    metavar="SCHEME=VALUE",
+    help="The key or token of a security scheme; VALUE may be @FILE or env:NAME. May be given again.",
+)
+login_option = click.option(
+    "--login",
+    "logins",
+    multiple=True,
+    metavar="SCHEME=USER:PASSWORD",
+    help="The same for a scheme of HTTP Basic, which has two parts.",
+)

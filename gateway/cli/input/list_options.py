@@ -1,0 +1,98 @@
+"""The options of `list`: a text to search for, the filters of the noun, an order, and how many."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any
+
+import click
+
+from gateway.cli.input.options import limit_option
+from gateway.domain.credentials import Place
+from gateway.domain.sources import Exposure
+from gateway.domain.tenancy.keys import KeyState, Scope
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tools import Origin
+
+_Command = Callable[..., None]
+_Option = Callable[[_Command], _Command]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Items that a list is to show: the query of the admin API, and at most how many."""
+
+    query: Mapping[str, str]
+    limit: int | None
+
+
+def _choice(name: str, values: Sequence[str], about: str) -> _Option:
+    return click.option(f"--{name}", type=click.Choice([str(value) for value in values]), help=about)
+
+
+_PRIMITIVES = (
+    _choice("origin", list(Origin), "Only what comes from there."),
+    _choice("safety", list(Safety), "Only what has this level in force."),
+    click.option("--enabled/--disabled", default=None, help="Only what clients have, or have not."),
+)
+_FILTERS: Mapping[str, Sequence[_Option]] = {
+    "tenants": (),
+    "keys": (
+        _choice("scope", list(Scope), "Only keys that may be used for this."),
+        _choice("state", list(KeyState), "Only keys in this state."),
+        click.option("--profile", help="Only keys that are bound to this profile."),
+    ),
+    "sources": (_choice("expose", list(Exposure), "Only sources whose operations are reached so."),),
+    "tools": (*_PRIMITIVES, click.option("--source", help="Only tools of the source of this name.")),
+    "resources": _PRIMITIVES,
+    "resource-templates": _PRIMITIVES,
+    "prompts": _PRIMITIVES,
+    "profiles": (),
+    "credentials": (_choice("place", list(Place), "Only credentials that go there."),),
+    "webhooks": (),
+    "watches": (
+        click.option("--credential", help="Only watches that send this credential."),
+        click.option("--failing/--not-failing", default=None, help="Only watches whose last look failed, or did not."),
+    ),
+}
+_SORTS: Mapping[str, Sequence[str]] = {
+    "tenants": ("slug", "name", "created_at"),
+    "tools": ("name",),
+    "resources": ("uri", "created_at"),
+    "resource-templates": ("uri", "created_at"),
+    "profiles": ("name",),
+    "watches": ("uri", "created_at"),
+}
+_USUAL = ("name", "created_at")
+
+
+def list_options(noun: str) -> _Option:
+    """Give the `list` of a noun its options; the command gets them as `wanted`."""
+    names = _SORTS.get(noun, _USUAL)
+    sorts = [*names, *(f"-{name}" for name in names)]
+
+    def decorate(body: _Command) -> _Command:
+        def run(*, limit: int | None, **given: Any) -> None:
+            query = {name: _text(value) for name, value in given.items() if value is not None}
+            body(wanted=Wanted(query=query, limit=limit))
+
+        command: _Command = update_wrapper(run, body)
+        options: Sequence[_Option] = (
+            limit_option,
+            click.option("--sort", type=click.Choice(sorts), metavar="FIELD", help=_about(names)),
+            *reversed(_FILTERS[noun]),
+            click.option("--search", metavar="TEXT", help="Only what has this text in a name or description."),
+        )
+        for option in options:
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _about(names: Sequence[str]) -> str:
+    return f"Order by {' or '.join(names)}; `-` in front: from the last to the first, as in --sort=-{names[-1]}."
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

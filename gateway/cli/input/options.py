@@ -1,0 +1,82 @@
+"""The options that commands share: where the gateway is, who asks, for which tenant, in which form.
+
+They may stand before the command's name or after it. The later word counts, and either counts more than the
+environment.
+"""
+
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from gateway.cli.client.locations import DEFAULT_FOLDER, DEFAULT_URL, check_url
+
+_META = "gateway.cli."
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Remember the value for the command that runs, unless a nearer word was said before its name."""
+    name = str(parameter.name)
+    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        context.meta[f"{_META}{name}"] = value
+    else:
+        context.meta.setdefault(f"{_META}{name}", value)
+
+
+def _kept(name: str) -> object:
+    return click.get_current_context().meta.get(f"{_META}{name}")
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, expose_value=False, callback=_keep, help="Answer with JSON."
+)
+url_option = click.option(
+    "--url",
+    envvar="GATEWAY_URL",
+    default=DEFAULT_URL,
+    show_default=True,
+    expose_value=False,
+    callback=_keep,
+    help="Where the gateway is.",
+)
+tenant_option = click.option(
+    "--tenant", "-t", envvar="GATEWAY_TENANT", expose_value=False, callback=_keep, help="The tenant's slug."
+)
+folder_option = click.option(
+    "--data-dir",
+    envvar="GATEWAY_DATA_DIR",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    expose_value=False,
+    callback=_keep,
+    help="Where a gateway on this machine keeps its operator key.",
+)
+key_option = click.option(
+    "--key",
+    expose_value=False,
+    callback=_keep,
+    help="The credential; better in the environment, where no process list shows it.",
+)
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="At most so many; default: all.")
+confirm_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+
+
+def wants_json() -> bool:
+    """Whether the command that runs was asked for JSON."""
+    return bool(_kept("as_json"))
+
+
+def chosen_url() -> str:
+    """The gateway's URL, checked.
+
+    Raises:
+        Failure: it is no URL.
+    """
+    return check_url(str(_kept("url")))
+
+
+def chosen(name: str) -> str | None:
+    """The value of one of the options above; None where it was not given."""
+    value = _kept(name)
+    return None if value is None else str(value)

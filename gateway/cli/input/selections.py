@@ -1,0 +1,88 @@
+"""Which operations of a document are taken, as it is said on the command line and shown to a person."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, TypeVar
+
+import click
+
+from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_KINDS = (
+    ("tag", "TAG", "with this tag"),
+    ("path", "GLOB", "whose path fits"),
+    ("method", "METHOD", "of this HTTP method"),
+    ("operation", "GLOB", "whose operationId fits"),
+)
+
+
+class SelectionOptions(TypedDict):
+    """The options that choose operations."""
+
+    include_operation: tuple[str, ...]
+    include_method: tuple[str, ...]
+    include_path: tuple[str, ...]
+    include_tag: tuple[str, ...]
+    exclude_operation: tuple[str, ...]
+    exclude_method: tuple[str, ...]
+    exclude_path: tuple[str, ...]
+    exclude_tag: tuple[str, ...]
+    all_operations: bool
+
+
+def selection_options(command: _Command) -> _Command:
+    """Give a command the options that choose operations."""
+    everything = "Forget the choice made before: take every operation that the document wants taken."
+    decorate = click.option("--all-operations", is_flag=True, help=everything)
+    command = decorate(command)
+    for verb, does, ending in (
+        ("exclude", "Leave out operations", "."),
+        ("include", "Take only operations", "; other --include options narrow further."),
+    ):
+        for kind, metavar, which in _KINDS:
+            text = f"{does} {which}. May be given again{ending}"
+            command = click.option(f"--{verb}-{kind}", multiple=True, metavar=metavar, help=text)(command)
+    return command
+
+
+def selection_fields(options: SelectionOptions) -> JsonObject:
+    """The fields of an import request that the options give.
+
+    What is included has to fit every kind of option that was given; what is excluded, one of them.
+    """
+    included = _given(
+        {
+            "operation_ids": options["include_operation"],
+            "methods": options["include_method"],
+            "paths": options["include_path"],
+            "tags": options["include_tag"],
+        }
+    )
+    excluded = _given(
+        {
+            "operation_ids": options["exclude_operation"],
+            "methods": options["exclude_method"],
+            "paths": options["exclude_path"],
+            "tags": options["exclude_tag"],
+        }
+    )
+    fields: JsonObject = {"include": [], "exclude": []} if options["all_operations"] else {}
+    if included:
+        fields["include"] = [included]
+    if excluded:
+        fields["exclude"] = [{member: values} for member, values in excluded.items()]
+    return fields
+
+
+def describe_rules(source: JsonObject, verb: str) -> list[tuple[str, str]]:
+    """The rules of a source as lines of name and value."""
+    return [(verb, _describe(rule)) for rule in as_objects(source.get(verb))]
+
+
+def _given(members: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]]:
+    return {member: list(values) for member, values in members.items() if values}
+
+
+def _describe(rule: JsonObject) -> str:
+    named = [f"{member.replace('_', ' ')} {text_at(rule, member)}" for member in rule if text_at(rule, member)]
+    return "; ".join(named) or "everything"

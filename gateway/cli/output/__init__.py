@@ -1,0 +1,1 @@
+"""Tables, reports and progress that commands print."""

@@ -1,0 +1,101 @@
+"""What to paste where: one ready line for each known MCP client."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from gateway.cli.client.mcp_endpoint import mirrored_headers, request_body, request_headers
+from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_text, pick, text_at
+from gateway.cli.output.tables import render_pairs
+
+_MOST_LOOKED_AT = 500
+"""Tools that are looked through for one that can be called without thinking."""
+_SAMPLES: Mapping[str, object] = {"string": "example", "integer": 1, "number": 1, "boolean": True}
+
+
+def client_lines(name: str, url: str, key: str) -> Sequence[tuple[str, str]]:
+    """Each client with the line that connects it."""
+    return (
+        ("Claude Code", claude_code_line(name, url, key)),
+        ("Cursor", cursor_line(name, url, key)),
+        ("VS Code", vs_code_line(name, url, key)),
+        ("curl", curl_line(url, key)),
+    )
+
+
+def claude_code_line(name: str, url: str, key: str) -> str:
+    """A command for a shell."""
+    authorization = f'"Authorization: Bearer {key}"'
+    return f"claude mcp add --transport http {shlex.quote(name)} {shlex.quote(url)} --header {authorization}"
+
+
+def cursor_line(name: str, url: str, key: str) -> str:
+    """The contents of `mcp.json`."""
+    return json.dumps({"mcpServers": {name: {"url": url, "headers": _headers(key)}}})
+
+
+def vs_code_line(name: str, url: str, key: str) -> str:
+    """A command for a shell."""
+    server = {"name": name, "type": "http", "url": url, "headers": _headers(key)}
+    return f"code --add-mcp {shlex.quote(json.dumps(server))}"
+
+
+def curl_line(url: str, key: str) -> str:
+    """A command for a shell that lists the tools in revision 2026-07-28."""
+    return _curl(url, {**_headers(key), **request_headers("tools/list")}, request_body("tools/list"))
+
+
+def call_line(url: str, key: str, tools: Iterable[JsonObject]) -> str:
+    """A command for a shell that calls a tool which only reads; empty where no tool can be called without thinking."""
+    found = _choose_call(islice(tools, _MOST_LOOKED_AT))
+    if found is None:
+        return ""
+    tool, arguments = found
+    name = text_at(tool, "name")
+    mirrored = mirrored_headers(tool.get("inputSchema"), arguments)
+    headers = {**_headers(key), **request_headers("tools/call", name=name), **mirrored}
+    return _curl(url, headers, request_body("tools/call", {"name": name, "arguments": arguments}))
+
+
+def render_clients(name: str, url: str, key: str, *, call: str = "") -> str:
+    """The lines as a person reads and copies them: URL and credential first, a first call last where there is one."""
+    pairs = [("MCP URL", url), ("header", f"Authorization: Bearer {key}")]
+    return render_pairs([*pairs, *client_lines(name, url, key), ("a safe call", call)])
+
+
+def _curl(url: str, headers: Mapping[str, str], body: JsonObject) -> str:
+    options = " ".join(f"-H {shlex.quote(f'{header}: {value}')}" for header, value in headers.items())
+    return f"curl -sS {shlex.quote(url)} {options} -d {shlex.quote(json.dumps(body, separators=(',', ':')))}"
+
+
+def _choose_call(tools: Iterable[JsonObject]) -> tuple[JsonObject, JsonObject] | None:
+    """The first tool that reads and requires nothing; else the one whose required arguments are the fewest."""
+    best: tuple[JsonObject, JsonObject] | None = None
+    for tool in tools:
+        arguments = _sample_arguments(as_object(tool.get("inputSchema")))
+        if arguments is None or pick(tool, "annotations", "readOnlyHint") is not True:
+            continue
+        if not arguments:
+            return tool, arguments
+        if best is None or len(arguments) < len(best[1]):
+            best = tool, arguments
+    return best
+
+
+def _sample_arguments(schema: JsonObject) -> JsonObject | None:
+    """A value for each required argument: the document's own where it gives one; None where nothing fits for sure."""
+    arguments: JsonObject = {}
+    for name in as_list(schema.get("required")):
+        inner = as_object(pick(schema, "properties", as_text(name)))
+        given = [inner[word] for word in ("const", "default") if word in inner]
+        given += [value for word in ("examples", "enum") for value in as_list(inner.get(word))]
+        given += [_SAMPLES[kind] for kind in [as_text(inner.get("type"))] if kind in _SAMPLES]
+        if not given:
+            return None
+        arguments[as_text(name)] = given[0]
+    return arguments
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}

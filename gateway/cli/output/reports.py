@@ -1,0 +1,120 @@
+"""An import report as a person reads it: what became of every operation, and what the tools cost a client."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from gateway.cli.input.json_fields import JsonObject, as_list, as_objects, as_text, number_at, pick, text_at
+from gateway.cli.output.tables import clean, count, render_table, shorten, thousands
+from gateway.domain.sources import Status
+
+_CHANGES = ("added", "removed", "renamed", "changed")
+_EXAMPLES = 3
+_WARNINGS = 5
+_REASON_WIDTH = 90
+
+
+def count_tools(report: JsonObject) -> int:
+    """Number of tools that clients are listed."""
+    return number_at(report, "tools_listed")
+
+
+def render_totals(report: JsonObject) -> str:
+    """Two lines: what became of the operations, and the price of the tools' list."""
+    became = ", ".join(f"{thousands(number_at(report, 'counts', status))} {status}" for status in Status)
+    return (
+        f"{count(len(as_list(report.get('operations'))), 'operation')}: {became}\n"
+        f"{count(count_tools(report), 'tool')}, {count(number_at(report, 'tools_list_bytes'), 'byte')} to list, "
+        f"about {count(number_at(report, 'estimated_tokens'), 'token')} (estimate: bytes / 4)"
+    )
+
+
+def render_reasons(report: JsonObject) -> str:
+    """The operations that are not fully there, grouped by reason, the most frequent first; then some warnings."""
+    lines: list[str] = []
+    for status in (Status.DEGRADED, Status.SKIPPED):
+        groups = _group(as_objects(report.get("operations")), status)
+        if groups:
+            lines.append(f"{status}:")
+            lines += [_render_group(reason, groups[reason]) for reason in sorted(groups, key=lambda r: -len(groups[r]))]
+    return join_parts("\n".join(lines), render_warnings(report, most=_WARNINGS))
+
+
+def render_warnings(report: JsonObject, *, most: int | None = None) -> str:
+    """The warnings, those about what may be called first, at most so many."""
+    warnings = [clean(as_text(warning)) for warning in as_list(report.get("warnings"))]
+    shown = sorted(warnings, key=lambda warning: not warning.startswith("policy:"))[:most]
+    if not shown:
+        return ""
+    more = len(warnings) - len(shown)
+    ending = [f"  and {thousands(more)} more, in the full report"] if more else []
+    return "\n".join(["warnings:", *(f"  {warning}" for warning in shown), *ending])
+
+
+def render_operations(report: JsonObject) -> str:
+    """Every operation on a line."""
+    rows = [
+        (
+            text_at(operation, "status"),
+            text_at(operation, "method").upper(),
+            text_at(operation, "path"),
+            text_at(operation, "tool") or "-",
+            "; ".join(as_text(reason) for reason in as_list(operation.get("reasons"))),
+        )
+        for operation in as_objects(report.get("operations"))
+    ]
+    return render_table(("status", "method", "path", "tool", "reasons"), rows)
+
+
+def render_prices(report: JsonObject) -> str:
+    """The dearest tools as a table; nothing where there is no tool."""
+    rows = [
+        (text_at(price, "tool"), thousands(number_at(price, "bytes")), thousands(number_at(price, "estimated_tokens")))
+        for price in as_objects(report.get("dearest"))
+    ]
+    return render_table(("dearest tools", "bytes", "tokens (estimate)"), rows, numbers=(1, 2)) if rows else ""
+
+
+def render_report(report: JsonObject) -> str:
+    """All of it: every operation, every warning, the dearest tools, and what they come to."""
+    return join_parts(render_operations(report), render_warnings(report), render_prices(report), render_totals(report))
+
+
+def count_changes(changes: JsonObject) -> str:
+    """One line: how many tools an update adds, removes, renames and changes; nothing for a first import."""
+    counts = [(word, len(as_list(changes.get(word)))) for word in _CHANGES] if changes else []
+    if not any(number for _, number in counts):
+        return "no tool is changed" if changes else ""
+    return f"tools: {', '.join(f'{thousands(number)} {word}' for word, number in counts)}"
+
+
+def render_changes(changes: JsonObject) -> str:
+    """Each tool that an update adds, removes, renames or changes on a line, and how many they are."""
+    rows = [
+        [word, *(text_at(change, member) for member in ("method", "path", "tool", "was", "recent_calls"))]
+        for word in _CHANGES
+        for change in as_objects(changes.get(word))
+    ]
+    table = render_table(("change", "method", "path", "tool", "was", "calls in 7 days"), rows) if rows else ""
+    return join_parts(table, count_changes(changes))
+
+
+def join_parts(*parts: str) -> str:
+    """Parts of a text with an empty line between them; empty parts are left out."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def _group(operations: Iterable[JsonObject], status: Status) -> Mapping[str, Sequence[str]]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for operation in operations:
+        if operation.get("status") != status:
+            continue
+        place = f"{text_at(operation, 'method').upper()} {text_at(operation, 'path')}"
+        for reason in as_list(pick(operation, "reasons")) or ["no reason given"]:
+            groups[as_text(reason)].append(place)
+    return groups
+
+
+def _render_group(reason: str, places: Sequence[str]) -> str:
+    more = f" and {thousands(len(places) - _EXAMPLES)} more" if len(places) > _EXAMPLES else ""
+    examples = ", ".join(clean(place) for place in places[:_EXAMPLES])
+    return f"  {thousands(len(places)):>5}  {shorten(reason, _REASON_WIDTH)}\n         {examples}{more}"

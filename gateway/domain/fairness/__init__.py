@@ -1,0 +1,1 @@
+"""Places, queues and caches of one replica, shared fairly between tenants."""

@@ -1,0 +1,78 @@
+"""A least-recently-used cache of one replica that no tenant fills.
+
+One tenant holds at most a quarter of the room: above that its own oldest entry goes first, so that a tenant with many
+entries evicts itself and not the others. Weights are counts or bytes, as the owner of the cache says.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from gateway.domain.fairness.share import share_of
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class FairCache(Generic[_Key, _Value]):
+    """Entries by tenant and key; the newest entry of a tenant stays, whatever its weight."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.used = 0
+        self._entries: OrderedDict[tuple[str, _Key], tuple[_Value, int]] = OrderedDict()
+        self._of: dict[str, OrderedDict[_Key, None]] = {}
+        self._used_by: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        """The number of entries."""
+        return len(self._entries)
+
+    def used_by(self, tenant: str) -> int:
+        """The weight of the tenant's entries."""
+        return self._used_by.get(tenant, 0)
+
+    def get(self, tenant: str, key: _Key) -> _Value | None:
+        """The entry, which is the most recently used one then."""
+        found = self._entries.get((tenant, key))
+        if found is None:
+            return None
+        self._entries.move_to_end((tenant, key))
+        self._of[tenant].move_to_end(key)
+        return found[0]
+
+    def put(self, tenant: str, key: _Key, value: _Value, weight: int = 1) -> None:
+        """Keep an entry, and evict until the tenant is within its share and all are within the room."""
+        self.drop(tenant, key)
+        self._entries[tenant, key] = value, weight
+        own = self._of.setdefault(tenant, OrderedDict())
+        own[key] = None
+        self.used += weight
+        self._used_by[tenant] = self.used_by(tenant) + weight
+        while self.used_by(tenant) > share_of(self.room) and len(own) > 1:
+            self.drop(tenant, next(iter(own)))
+        while self.used > self.room and len(self._entries) > 1:
+            self.drop(*next(iter(self._entries)))
+
+    def drop(self, tenant: str, key: _Key) -> None:
+        """Forget an entry, if it is there."""
+        found = self._entries.pop((tenant, key), None)
+        if found is None:
+            return
+        del self._of[tenant][key]
+        self.used -= found[1]
+        self._used_by[tenant] -= found[1]
+        if not self._of[tenant]:
+            del self._of[tenant], self._used_by[tenant]
+
+    def drop_tenant(self, tenant: str) -> None:
+        """Forget everything of a tenant."""
+        for key in tuple(self._of.get(tenant, ())):
+            self.drop(tenant, key)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self._of.clear()
+        self._used_by.clear()
+        self.used = 0

@@ -1,0 +1,76 @@
+"""Items of many tenants that wait to be handled in groups.
+
+Taken round-robin by tenant, first in first out inside one tenant, so that the items of a busy tenant do not delay those
+of the others. One tenant fills at most a quarter of the queue. A lone tenant has every place of a group.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from gateway.domain.fairness.share import share_of
+from gateway.errors import LimitExceeded
+
+_Item = TypeVar("_Item")
+
+
+class FairQueue(Generic[_Item]):
+    """The items that wait; `name` is a plural noun for messages."""
+
+    def __init__(self, name: str, *, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.share = share_of(size)
+        """The most items of one tenant."""
+        self.refused = 0
+        self._count = 0
+        self._queues: OrderedDict[str, deque[_Item]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """The number of items that wait."""
+        return self._count
+
+    def __iter__(self) -> Iterator[_Item]:
+        """Every item, by tenant."""
+        return (item for queue in self._queues.values() for item in queue)
+
+    @property
+    def busy(self) -> int:
+        """The number of items that wait."""
+        return self._count
+
+    def put(self, tenant: str, item: _Item) -> None:
+        """Append an item.
+
+        Raises:
+            LimitExceeded: the tenant's share of the queue, or the queue, is full.
+        """
+        queue = self._queues.get(tenant)
+        if self._count >= self.size or (queue is not None and len(queue) >= self.share):
+            self.refused += 1
+            raise LimitExceeded(f"too many {self.name} wait ({self.share} of a tenant); retry later", retry_after_s=1.0)
+        if queue is None:
+            queue = self._queues[tenant] = deque()
+        queue.append(item)
+        self._count += 1
+
+    def take(self, most: int) -> list[_Item]:
+        """Remove up to so many items, one of each tenant in turn."""
+        if len(self._queues) == 1:
+            return self._take_alone(most)
+        taken: list[_Item] = []
+        while len(taken) < most and self._queues:
+            tenant, queue = self._queues.popitem(last=False)
+            taken.append(queue.popleft())
+            if queue:
+                self._queues[tenant] = queue
+        self._count -= len(taken)
+        return taken
+
+    def _take_alone(self, most: int) -> list[_Item]:
+        tenant, queue = next(iter(self._queues.items()))
+        taken = [queue.popleft() for _ in range(min(len(queue), most))]
+        if not queue:
+            del self._queues[tenant]
+        self._count -= len(taken)
+        return taken

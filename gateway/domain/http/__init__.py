@@ -1,0 +1,1 @@
+"""One upstream request: its plan, and the request and response themselves."""

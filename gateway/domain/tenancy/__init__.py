@@ -1,0 +1,1 @@
+"""Tenants, their keys, profiles, policies and limits."""

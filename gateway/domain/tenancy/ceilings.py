@@ -1,0 +1,98 @@
+"""Ceilings of one tenant's limits: the most that each limit may be, set by the operator only.
+
+The limit in force is the smaller of the stored limit and its ceiling, so a lowered ceiling binds at once and a raised
+one restores what the tenant had stored.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from gateway.domain.tenancy.policy import Limits, Policy
+from gateway.errors import BrokenSetting
+
+DEFAULT_CEILINGS: Final = Limits(
+    calls_per_second=200.0, burst=400, concurrency=128, sessions=2000, streams=200, primitives=20_000
+)
+"""Twice the default limits. 200 calls a second are an eighth of what one replica on two cores serves; a tenant at 400
+was measured to triple another tenant's median on a busy machine (`python -m benchmarks.fair_share`)."""
+
+HIGHEST: Final = 1_000_000
+"""The highest value of any limit."""
+
+LIMIT_NAMES: Final = tuple(field.name for field in fields(Limits))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceilings:
+    """The ceilings that the operator set for one tenant; None: the installation's default."""
+
+    calls_per_second: float | None = None
+    burst: int | None = None
+    concurrency: int | None = None
+    sessions: int | None = None
+    streams: int | None = None
+    primitives: int | None = None
+    version: int = 1
+
+    def resolve(self, defaults: Limits) -> Limits:
+        """The ceilings in force, with the installation's default where none is set."""
+        own = {name: value for name in LIMIT_NAMES if (value := getattr(self, name)) is not None}
+        return Limits(**(asdict(defaults) | own))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingsInForce:
+    """The ceilings of one tenant, and the installation's defaults behind them."""
+
+    own: Ceilings
+    defaults: Limits
+
+    @property
+    def limits(self) -> Limits:
+        """The ceiling of each limit."""
+        return self.own.resolve(self.defaults)
+
+    @property
+    def defaulted(self) -> tuple[str, ...]:
+        """The limits whose ceiling is the installation's default."""
+        return tuple(name for name in LIMIT_NAMES if getattr(self.own, name) is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedPolicy:
+    """A stored policy and the ceilings over it."""
+
+    stored: Policy
+    ceilings: CeilingsInForce
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in force."""
+        return least(self.stored.limits, self.ceilings.limits)
+
+
+def read_ceilings(given: Iterable[str]) -> Limits:
+    """The installation's default ceilings from `limit=number` texts, over those that the gateway comes with.
+
+    Raises:
+        BrokenSetting: a text names no limit or gives no positive number.
+    """
+    found: dict[str, Any] = asdict(DEFAULT_CEILINGS)
+    for text in given:
+        name, _, raw = (part.strip() for part in text.partition("="))
+        try:
+            value = type(found[name])(raw)
+        except (KeyError, ValueError):
+            value = 0
+        if not 0 < value <= HIGHEST:
+            names = ", ".join(LIMIT_NAMES)
+            raise BrokenSetting(f"GATEWAY_CEILINGS: {text!r} is not limit=number up to {HIGHEST}; limits: {names}")
+        found[name] = value
+    return Limits(**found)
+
+
+def least(limits: Limits, ceilings: Limits) -> Limits:
+    """The smaller of each limit and its ceiling."""
+    bounds: Mapping[str, float] = asdict(ceilings)
+    return Limits(**{name: min(value, bounds[name]) for name, value in asdict(limits).items()})

@@ -1,0 +1,77 @@
+"""Whether a profile shows a primitive: its rules, compiled once, asked of each primitive and of nothing else."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+
+from gateway.domain.primitives import Family, Primitive
+from gateway.domain.tenancy.policy import Safety
+from gateway.domain.tenancy.profiles import Profile, Rule
+from gateway.domain.tools import Tool
+
+Selection = Callable[[Tool | Primitive], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """What rules may ask about a primitive; source, method and tags are there for imported operations only."""
+
+    family: Family
+    name: str
+    safety: Safety
+    source: str = ""
+    method: str = ""
+    tags: tuple[str, ...] = ()
+
+
+_Test = Callable[[Facets], bool]
+
+
+def compile_selection(profile: Profile) -> Selection:
+    """Tells of each primitive whether some include rule matches (or there is none) and no exclude rule does."""
+    include = [_test_of(rule) for rule in profile.include]
+    exclude = [_test_of(rule) for rule in profile.exclude]
+
+    def shows(item: Tool | Primitive) -> bool:
+        facets = facets_of(item)
+        return (not include or _any(include, facets)) and not _any(exclude, facets)
+
+    return shows
+
+
+def facets_of(item: Tool | Primitive) -> Facets:
+    """What rules may ask about this one."""
+    if isinstance(item, Primitive):
+        return Facets(family=item.family, name=item.name, safety=item.safety)
+    return Facets(
+        family=Family.TOOL,
+        name=item.name,
+        safety=item.safety,
+        source=item.source_name,
+        method=item.identity.partition(" ")[0].upper(),
+        tags=item.tags,
+    )
+
+
+def _test_of(rule: Rule) -> _Test:
+    """Tells whether every member of the rule that is set is met; in a shell pattern, no `*` backtracks into another."""
+    patterns = [re.compile(translate(name)) for name in rule.names]
+    methods = frozenset(method.upper() for method in rule.methods)
+    tags = frozenset(rule.tags)
+
+    def matches(facets: Facets) -> bool:
+        return (
+            (not rule.families or facets.family.value in rule.families)
+            and (not rule.safety or facets.safety in rule.safety)
+            and (not rule.sources or facets.source in rule.sources)
+            and (not methods or facets.method in methods)
+            and (not tags or not tags.isdisjoint(facets.tags))
+            and (not patterns or any(pattern.match(facets.name) is not None for pattern in patterns))
+        )
+
+    return matches
+
+
+def _any(tests: Sequence[_Test], facets: Facets) -> bool:
+    return any(matches(facets) for matches in tests)

@@ -1,0 +1,188 @@
+"""Bodies and query strings as models, and the faults of those that are not."""
+
+import json
+
+import pytest
+
+from gateway.admin.requests.models import (
+    AuditQuery,
+    KeyCreate,
+    KeyUpdate,
+    NoBody,
+    NoQuery,
+    PageQuery,
+    PolicyUpdate,
+    SourceCreate,
+    SourceReplace,
+    SourceUpdate,
+    TenantCreate,
+)
+from gateway.admin.validation import read_body, read_query
+from gateway.catalog.sources.document_workers import Workers
+from gateway.errors import BadInput, InvalidBody
+
+WORKERS = Workers()
+
+
+async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:
+    with pytest.raises(InvalidBody) as caught:
+        await read_body(json.dumps(body).encode(), model, workers=WORKERS)
+    return {fault.pointer: fault.reason for fault in caught.value.faults}
+
+
+async def test_every_fault_of_a_body_is_named_with_its_place() -> None:
+    """Ours: a refusal names each field that is wrong, what is allowed, and where."""
+    faults = await _faults({"name": "", "scopes": ["mcp", "fly"], "colour": 1}, KeyCreate)
+    assert set(faults) == {"/name", "/scopes/1", "/colour"}
+    assert "approve" in faults["/scopes/1"]
+    assert "subject" in faults["/colour"]
+
+
+async def test_a_missing_field_is_named() -> None:
+    """Ours: what is required and absent is a fault at its own place."""
+    assert await _faults({"scopes": ["mcp"]}, KeyCreate) == {"/name": "required"}
+
+
+async def test_a_fault_inside_an_alternative_has_a_plain_pointer() -> None:
+    """RFC 6901: a pointer leads into what was sent, never into our models."""
+    body = {"name": "a", "url": "https://example.com", "credentials": {"a/b~c": {"value": 5}}}
+    faults = await _faults(body, SourceCreate)
+    assert "/credentials/a~1b~0c/value" in faults
+    assert not any("Secret" in pointer or "str" in pointer for pointer in faults)
+
+
+async def test_a_refusal_never_repeats_a_secret() -> None:
+    """Ours: credentials are write-only, also when they are refused (TEN-4)."""
+    secret = "s3cr3t\r\nX: y"
+    with pytest.raises(InvalidBody) as caught:
+        await read_body(
+            json.dumps({"name": "a", "document": {}, "credentials": {"k": secret, "l": [secret]}}).encode(),
+            SourceCreate,
+            workers=WORKERS,
+        )
+    assert "s3cr3t" not in repr((caught.value.message, caught.value.faults))
+
+
+@pytest.mark.parametrize("value", ["1", 1.5, True, None, [], -1, 0, 10**12])
+async def test_values_are_not_converted(value: object) -> None:
+    """Ours: a count is a JSON integer within its bounds and nothing else."""
+    assert set(await _faults({"limits": {"burst": value}}, PolicyUpdate)) == {"/limits/burst"}
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["tomorrow", "2030-01-01", "2030-01-01T00:00:00", 1900000000, "2030-13-01T00:00:00Z", "0001-01-01T00:00:00+23:00"],
+)
+async def test_a_time_needs_its_offset(time: object) -> None:
+    """RFC 3339: a moment without an offset is no moment."""
+    assert set(await _faults({"name": "a", "scopes": ["mcp"], "expires_at": time}, KeyCreate)) == {"/expires_at"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://a.example",
+        "/openapi.json",
+        "https://",
+        "https://u:p@a.example/",
+        "https://a.example/#x",
+        "https://a b/",
+        "http://[::1",
+    ],
+)
+async def test_a_url_is_absolute_plain_and_without_a_login(url: str) -> None:
+    """Ours: logins are stored as credentials, never in a URL that is shown again."""
+    assert set(await _faults({"name": "a", "url": url}, SourceCreate)) == {"/url"}
+
+
+@pytest.mark.parametrize("body", [{"name": "a"}, {"name": "a", "document": {}, "url": "https://a.example/"}])
+async def test_an_import_has_one_origin(body: object) -> None:
+    """Ours: a document comes from the body, a URL or an archive, not from several and not from none."""
+    assert await _faults(body, SourceCreate) == {"": "needs exactly one of document, url and archive"}
+
+
+async def test_a_form_is_told_in_words() -> None:
+    """Ours: nobody has to read a pattern to mend a name."""
+    with pytest.raises(InvalidBody, match="small letters, digits and hyphens"):
+        await read_body(b'{"slug": "Acme"}', TenantCreate, workers=WORKERS)
+    with pytest.raises(InvalidBody, match="at least 1 item, not 0"):
+        await read_body(b'{"name": "a", "scopes": []}', KeyCreate, workers=WORKERS)
+
+
+async def test_absent_and_null_differ() -> None:
+    """Ours: null ends nothing by accident; an end that is null means never."""
+    assert (await read_body(b'{"expires_at":null}', KeyUpdate, workers=WORKERS)).model_fields_set == {"expires_at"}
+    with pytest.raises(InvalidBody, match="must not be null"):
+        await read_body(b'{"name":null}', KeyUpdate, workers=WORKERS)
+
+
+async def test_broken_json_has_line_and_column() -> None:
+    """Ours: malformed JSON is refused with the place where it breaks."""
+    with pytest.raises(InvalidBody) as caught:
+        await read_body(b'{\n  "slug": }', TenantCreate, workers=WORKERS)
+    assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 11)
+
+
+@pytest.mark.parametrize("raw", [b"[]", b'"a"', b"1", b"null", b""])
+async def test_a_body_is_an_object(raw: bytes) -> None:
+    """Ours: nothing but an object is a body."""
+    with pytest.raises(InvalidBody):
+        await read_body(raw, TenantCreate, workers=WORKERS)
+
+
+async def test_a_request_without_body_takes_none_or_an_empty_object() -> None:
+    """Ours: fields that would be ignored are refused."""
+    assert await read_body(b"", NoBody, workers=WORKERS) == await read_body(b" {} ", NoBody, workers=WORKERS)
+    with pytest.raises(InvalidBody):
+        await read_body(b'{"force":true}', NoBody, workers=WORKERS)
+
+
+async def test_a_large_body_is_read_all_the_same() -> None:
+    """Ours: what is parsed in a thread has the same result."""
+    document = {"paths": {f"/p{number}": {"description": "x" * 100} for number in range(5000)}}
+    read = await read_body(json.dumps({"document": document}).encode(), SourceUpdate, workers=WORKERS)
+    assert read.document == document
+
+
+def test_a_query_is_read() -> None:
+    """Ours: query parameters arrive as text and become their types."""
+    query = read_query([("limit", "7"), ("kind", "call"), ("since", "2030-01-01T00:00:00Z")], AuditQuery)
+    assert (query.limit, query.kind, query.cursor) == (7, "call", None)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "pointer"),
+    [
+        ([("limit", "0")], "?limit"),
+        ([("limit", "201")], "?limit"),
+        ([("limit", "x")], "?limit"),
+        ([("page", "2")], "?page"),
+        ([("limit", "1"), ("limit", "2")], "?limit"),
+    ],
+)
+def test_a_query_parameter_that_is_not_allowed_is_named(pairs: list[tuple[str, str]], pointer: str) -> None:
+    """Ours: an unknown, repeated or wrong parameter is refused by name."""
+    with pytest.raises(BadInput) as caught:
+        read_query(pairs, PageQuery)
+    assert [fault.pointer for fault in caught.value.faults] == [pointer]
+
+
+def test_a_route_without_parameters_refuses_all() -> None:
+    """Ours: a parameter that would be ignored is refused."""
+    with pytest.raises(BadInput):
+        read_query([("dry_run", "true")], NoQuery)
+
+
+async def test_a_very_large_body_means_what_it_would_in_small() -> None:
+    """Ours: a body that is read in a process is held to the same rules, with its document as bytes."""
+    large = " " * 1_100_000
+    body = json.dumps({"name": "a", "document": {"x": "ä"}, "prefix": "p"}) + large
+    read = await read_body(body.encode(), SourceCreate, workers=WORKERS)
+    assert (read.name, read.document, read.prefix) == ("a", '{"x":"ä"}'.encode(), "p")
+    archived = json.dumps({"archive": {"base64": "AAAA", "entry": "a.yaml"}}) + large
+    replaced = await read_body(archived.encode(), SourceReplace, workers=WORKERS)
+    assert replaced.archive is not None
+    assert (replaced.archive.base64, replaced.archive.entry) == (b"AAAA", "a.yaml")
+    for raw in ('{"name":"a","name":"b"}', "[]", '{"name":', '{"document":7}', '{"document":{"a":1,"a":2}}'):
+        with pytest.raises(InvalidBody):
+            await read_body((raw + large).encode(), SourceCreate, workers=WORKERS)

@@ -1,0 +1,125 @@
+"""How `gateway call` speaks MCP 2026-07-28."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from gateway.cli.client.mcp_endpoint import Endpoint, header_value, mirrored_headers
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+
+_URL = "http://127.0.0.1:8080/t/acme/mcp"
+_TOOL: dict[str, object] = {"name": "add", "inputSchema": {"type": "object"}}
+
+
+def _endpoint(answer: Callable[[httpx.Request], httpx.Response]) -> Endpoint:
+    return Endpoint(_URL, "secret", transport=httpx.MockTransport(answer))
+
+
+def _result(value: dict[str, object]) -> httpx.Response:
+    return httpx.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": value})
+
+
+def test_a_tool_is_found_on_whichever_page_it_is() -> None:
+    """MCP: a list ends where no cursor follows, and the empty string is a cursor."""
+    pages: dict[object, dict[str, object]] = {
+        None: {"tools": [{"name": "a"}], "nextCursor": ""},
+        "": {"tools": [{"name": "b"}]},
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return _result(pages[json.loads(request.content)["params"].get("cursor")])
+
+    with _endpoint(answer) as endpoint:
+        assert endpoint.find("b") == {"name": "b"}
+        with pytest.raises(Failure, match="no tool 'c'") as caught:
+            endpoint.find("c")
+        with pytest.raises(Failure, match="did you mean 'b'"):
+            endpoint.find("bb")
+    assert caught.value.exit_code is Exit.NOT_FOUND
+
+
+def test_a_call_repeats_method_and_name_in_headers() -> None:
+    """MCP 2026-07-28: what the headers say equals what the body says."""
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return _result({"resultType": "complete", "content": []})
+
+    with _endpoint(answer) as endpoint:
+        endpoint.call(_TOOL, {"x": 1})
+    body = json.loads(seen[0].content)
+    assert seen[0].headers["Mcp-Method"] == body["method"] == "tools/call"
+    assert seen[0].headers["Mcp-Name"] == body["params"]["name"] == "add"
+    assert body["params"]["arguments"] == {"x": 1}
+
+
+def test_a_result_in_an_event_stream_is_read_past_its_notifications() -> None:
+    """MCP: an answer may come as a stream whose last message is the response."""
+    events = (
+        ": hello\n\n"
+        'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+        'event: message\r\ndata: {"jsonrpc":"2.0","id":1,\r\ndata: "result":{"content":[]}}\r\n\r\n'
+    )
+    headers = {"Content-Type": "text/event-stream"}
+
+    with _endpoint(lambda _: httpx.Response(200, text=events, headers=headers)) as endpoint:
+        assert endpoint.call(_TOOL, {}) == {"content": []}
+
+
+def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
+    """Ours: this command cannot answer questions and says so."""
+    with (
+        _endpoint(lambda _: _result({"resultType": "input_required"})) as endpoint,
+        pytest.raises(Failure, match="further input"),
+    ):
+        endpoint.call(_TOOL, {})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "message"),
+    [
+        (400, {"error": {"code": -32602, "message": "no"}}, Exit.FAILED, "no"),
+        (200, {"error": {"code": 42900, "message": "slow", "data": {"retry_after_s": 2}}}, Exit.BUSY, "again in 2 s"),
+        (401, {"detail": "who are you"}, Exit.DENIED, "who are you"),
+        (404, {}, Exit.NOT_FOUND, "HTTP 404"),
+        (200, {"hello": 1}, Exit.FAILED, "did not answer as an MCP server"),
+    ],
+)
+def test_each_refusal_has_its_exit_code(status: int, body: dict[str, object], code: Exit, message: str) -> None:
+    """Ours: protocol errors and HTTP refusals end in one line and the documented code."""
+    with _endpoint(lambda _: httpx.Response(status, json=body)) as endpoint, pytest.raises(Failure) as caught:
+        endpoint.call(_TOOL, {})
+    assert caught.value.exit_code == code
+    assert message in caught.value.message
+
+
+def test_header_values_that_could_be_misread_are_wrapped() -> None:
+    """MCP 2026-07-28: non-ASCII, padded and sentinel-like values travel in base64."""
+    assert header_value("plain name") == "plain name"
+    assert header_value("größe") == "=?base64?Z3LDtsOfZQ==?="
+    assert header_value(" padded").startswith("=?base64?")
+    assert header_value("=?base64?eA==?=").startswith("=?base64?PT9")
+
+
+def test_marked_arguments_are_mirrored_into_headers() -> None:
+    """MCP 2026-07-28: a client mirrors every argument whose property carries `x-mcp-header`."""
+    schema: dict[str, object] = {
+        "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "dry": {"type": "boolean", "x-mcp-header": "Dry"},
+            "inner": {"properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
+            "absent": {"type": "string", "x-mcp-header": "Absent"},
+            "plain": {"type": "string"},
+        }
+    }
+    arguments: dict[str, object] = {"region": "eu", "dry": True, "inner": {"n": 5}, "plain": "x", "absent": None}
+
+    assert mirrored_headers(schema, arguments) == {
+        "Mcp-Param-Region": "eu",
+        "Mcp-Param-Dry": "true",
+        "Mcp-Param-N": "5",
+    }

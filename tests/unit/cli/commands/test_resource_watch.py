@@ -1,0 +1,61 @@
+"""How a subscription is listened to, and when it is given up."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from gateway.cli.commands.resource_watch import Follower
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+
+_URL = "http://127.0.0.1:8080/t/acme/mcp"
+_URI = "note://1"
+_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
+
+
+def _first(answer: Callable[[httpx.Request], httpx.Response]) -> str:
+    """The first update that is followed through this answer."""
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        return next(Follower(http, _URL, (_URI,), say=lambda _: None).updates())
+
+
+def _event(method: str, params: dict[str, object]) -> str:
+    return f"data: {json.dumps({'jsonrpc': '2.0', 'method': method, 'params': params})}\n\n"
+
+
+def test_what_is_no_mcp_server_is_asked_once() -> None:
+    """Ours: a page of another program ends in one line; it is not listened to again and again (CLI-1)."""
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, html="<h1>hello</h1>")
+
+    with pytest.raises(Failure, match="did not answer as an MCP server"):
+        _first(answer)
+    assert len(asked) == 1
+
+
+def test_a_stream_that_ends_before_it_began_is_given_up() -> None:
+    """Ours: nothing is followed before the gateway has said so (CLI-1)."""
+    with pytest.raises(Failure, match="ended the stream"):
+        _first(lambda _: httpx.Response(200, text=": hello\n\n", headers=_STREAM))
+
+
+def test_a_stream_that_was_heard_is_listened_to_again() -> None:
+    """Ours: a replica that goes away ends no `resource watch` (RES-4)."""
+    granted = _event("notifications/subscriptions/acknowledged", {"notifications": {"resourceSubscriptions": [_URI]}})
+    streams = iter([granted, granted + _event("notifications/resources/updated", {"uri": _URI})])
+
+    assert _first(lambda _: httpx.Response(200, text=next(streams), headers=_STREAM)) == _URI
+
+
+def test_a_resource_that_is_not_granted_is_not_there() -> None:
+    """Ours: the exit code of what does not exist (CLI-1)."""
+    granted = _event("notifications/subscriptions/acknowledged", {"notifications": {"resourceSubscriptions": []}})
+
+    with pytest.raises(Failure, match="can read no resource") as refused:
+        _first(lambda _: httpx.Response(200, text=granted, headers=_STREAM))
+    assert refused.value.exit_code is Exit.NOT_FOUND

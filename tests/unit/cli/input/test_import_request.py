@@ -1,0 +1,99 @@
+"""How import options and credentials are read from the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.exit_codes import Exit
+from gateway.cli.failures import Failure
+from gateway.cli.input.import_options import ImportOptions
+from gateway.cli.input.import_request import import_fields, parse_credentials
+from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.input.selections import describe_rules
+
+_NOTHING: ImportOptions = {
+    "base_url": None,
+    "prefix": None,
+    "expose": None,
+    "output_schemas": None,
+    "credentials": (),
+    "logins": (),
+    "include_operation": (),
+    "include_method": (),
+    "include_path": (),
+    "include_tag": (),
+    "exclude_operation": (),
+    "exclude_method": (),
+    "exclude_path": (),
+    "exclude_tag": (),
+    "all_operations": False,
+}
+
+
+def test_keys_are_one_text_and_logins_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a token with a colon stays whole, and a password may hold one."""
+    (tmp_path / "token").write_text("from-file\n")
+    monkeypatch.setenv("SOME_LOGIN", "user:pass:word")
+
+    found = parse_credentials(("a=x:y=z", f"b=@{tmp_path / 'token'}"), logins=("c=env:SOME_LOGIN", "d=:only-password"))
+
+    assert found == {"a": "x:y=z", "b": "from-file", "c": ["user", "pass:word"], "d": ["", "only-password"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "logins"),
+    [
+        (("novalue",), ()),
+        (("a=",), ()),
+        (("=s3cret",), ()),
+        (("a=s3cret", "a=s3cret"), ()),
+        ((), ("a=s3cret",)),
+        ((), ("a=s3cret:",)),
+        (("a=@/nowhere/s3cret.txt",), ()),
+        (("a=env:NOT_SET_ANYWHERE",), ()),
+    ],
+)
+def test_a_malformed_credential_is_refused_without_repeating_it(
+    given: tuple[str, ...], logins: tuple[str, ...]
+) -> None:
+    """Ours: a secret never stands in an error."""
+    with pytest.raises(Failure) as caught:
+        parse_credentials(given, logins=logins)
+    assert caught.value.exit_code is Exit.USAGE
+    assert "s3cret" not in caught.value.message.replace("/nowhere/s3cret.txt", "")
+
+
+def test_only_what_was_given_is_sent() -> None:
+    """Ours: the gateway's defaults stay the gateway's."""
+    assert import_fields({**_NOTHING, "prefix": "p_"}) == {"prefix": "p_"}
+
+
+def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
+    """Ours: an operation has to fit every kind of --include option, and one kind of --exclude is enough."""
+    given: ImportOptions = {
+        **_NOTHING,
+        "include_tag": ("pets", "shops"),
+        "include_method": ("GET",),
+        "exclude_path": ("/admin/*",),
+        "exclude_operation": ("*Secret*", "x"),
+        "output_schemas": False,
+    }
+
+    assert import_fields(given) == {
+        "output_schemas": False,
+        "include": [{"methods": ["GET"], "tags": ["pets", "shops"]}],
+        "exclude": [{"operation_ids": ["*Secret*", "x"]}, {"paths": ["/admin/*"]}],
+    }
+    assert import_fields({**_NOTHING, "all_operations": True}) == {"include": [], "exclude": []}
+    assert import_fields({**_NOTHING, "all_operations": True, "exclude_tag": ("a",)}) == {
+        "include": [],
+        "exclude": [{"tags": ["a"]}],
+    }
+
+
+def test_rules_are_shown_by_what_they_ask_for() -> None:
+    """Ours: a rule without members takes everything, and says so."""
+    source: JsonObject = {"include": [{"paths": ["/a", "/b"], "tags": ["t"], "methods": []}, {}]}
+
+    assert describe_rules(source, "include") == [("include", "paths /a, /b; tags t"), ("include", "everything")]
+    assert describe_rules(source, "exclude") == []

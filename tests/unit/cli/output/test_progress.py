@@ -1,0 +1,56 @@
+"""What a long command says while it works."""
+
+import io
+
+import pytest
+
+from gateway.cli.output.progress import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_without_a_terminal_each_stage_is_one_line() -> None:
+    """Ours: a log holds no carriage returns."""
+    stream = io.StringIO()
+
+    with Progress(stream) as progress:
+        progress.stage("Reading")
+        progress.stage("Sending")
+
+    assert stream.getvalue() == "Reading …\nSending …\n"
+
+
+def test_on_a_terminal_a_stage_ends_with_the_time_it_took() -> None:
+    """Ours: what is shown is what happened; there is no invented percentage."""
+    stream = Terminal()
+
+    with Progress(stream) as progress:
+        progress.stage("Reading")
+
+    assert stream.getvalue().split("\x1b[K")[-1].startswith("Reading (")
+    assert "%" not in stream.getvalue()
+
+
+def test_a_stage_that_failed_is_not_reported_as_done() -> None:
+    """Ours: the error that follows stands on a line of its own."""
+    stream = Terminal()
+
+    with pytest.raises(ValueError, match="broken"), Progress(stream) as progress:
+        progress.stage("Reading")
+        raise ValueError("broken")
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_silent_progress_writes_nothing() -> None:
+    """Ours: with --json there is nothing to read but the answer."""
+    stream = Terminal()
+
+    with Progress(stream, is_silent=True) as progress:
+        progress.stage("Reading")
+
+    assert stream.getvalue() == ""

@@ -1,0 +1,121 @@
+"""What an import report says to a person."""
+
+from gateway.cli.input.json_fields import JsonObject
+from gateway.cli.output.reports import (
+    count_changes,
+    count_tools,
+    render_changes,
+    render_operations,
+    render_prices,
+    render_reasons,
+    render_report,
+    render_totals,
+    render_warnings,
+)
+
+_REPORT: dict[str, object] = {
+    "operations": [
+        {"method": "get", "path": "/a", "tool": "a", "status": "ok", "reasons": []},
+        {"method": "post", "path": "/b", "tool": "b", "status": "degraded", "reasons": ["one thing"]},
+        *(
+            {"method": "put", "path": f"/c{n}", "tool": None, "status": "skipped", "reasons": ["no server"]}
+            for n in range(5)
+        ),
+    ],
+    "counts": {"ok": 1, "degraded": 1, "skipped": 5},
+    "warnings": ["a pattern was dropped"],
+    "tools_listed": 9,
+    "tools_list_bytes": 4_002,
+    "estimated_tokens": 1_000,
+    "dearest": [
+        {"tool": "b", "bytes": 3_000, "estimated_tokens": 750},
+        {"tool": "a", "bytes": 989, "estimated_tokens": 247},
+    ],
+}
+
+
+def test_totals_name_operations_tools_bytes_and_an_estimate_of_tokens() -> None:
+    """Ours: the price of a document is known before a model pays it; tools are those that are listed (OAS-3)."""
+    assert render_totals(_REPORT) == (
+        "7 operations: 1 ok, 1 degraded, 5 skipped\n"
+        "9 tools, 4,002 bytes to list, about 1,000 tokens (estimate: bytes / 4)"
+    )
+    assert count_tools(_REPORT) == 9
+
+
+def test_totals_of_one_are_singular() -> None:
+    """Ours: `1 operation`, not `1 operations` (OAS-3)."""
+    one: dict[str, object] = {
+        "operations": [{"method": "get", "path": "/a", "tool": "a", "status": "ok", "reasons": []}],
+        "counts": {"ok": 1, "degraded": 0, "skipped": 0},
+        "tools_listed": 1,
+        "tools_list_bytes": 340,
+        "estimated_tokens": 85,
+    }
+
+    assert render_totals(one).splitlines() == [
+        "1 operation: 1 ok, 0 degraded, 0 skipped",
+        "1 tool, 340 bytes to list, about 85 tokens (estimate: bytes / 4)",
+    ]
+
+
+def test_operations_that_are_not_whole_are_grouped_by_reason() -> None:
+    """Ours: a thousand operations with one fault are one line."""
+    text = render_reasons(_REPORT)
+
+    assert "1  one thing\n         POST /b" in text
+    assert "5  no server\n         PUT /c0, PUT /c1, PUT /c2 and 2 more" in text
+    assert text.endswith("warnings:\n  a pattern was dropped")
+
+
+def test_many_warnings_are_cut_but_not_those_about_what_runs_unasked() -> None:
+    """Ours: what a person must know is not lost among what they may know."""
+    text = render_reasons({"warnings": [*(f"w{n}" for n in range(8)), "policy: 3 tools run without asking"]})
+
+    assert text.splitlines()[1] == "  policy: 3 tools run without asking"
+    assert text.splitlines()[-1] == "  and 4 more, in the full report"
+    assert render_warnings({"warnings": ["a", "b"]}) == "warnings:\n  a\n  b"
+
+
+def test_a_clean_import_has_nothing_to_explain() -> None:
+    """Ours: no empty headings."""
+    assert render_reasons({"operations": [], "warnings": []}) == ""
+
+
+def test_every_operation_has_its_line() -> None:
+    """Ours: the report accounts for each operation of the document."""
+    lines = render_operations(_REPORT).splitlines()
+
+    assert len(lines) == 1 + 7
+    assert lines[1].split() == ["ok", "GET", "/a", "a"]
+    assert lines[3].split() == ["skipped", "PUT", "/c0", "-", "no", "server"]
+
+
+def test_the_dearest_tools_are_a_table_of_their_own() -> None:
+    """Ours: it is plain which tools to leave out to save tokens."""
+    lines = render_prices(_REPORT).splitlines()
+
+    assert [line.split() for line in lines[1:]] == [["b", "3,000", "750"], ["a", "989", "247"]]
+    assert render_prices({}) == ""
+    assert render_report(_REPORT).splitlines()[-1] == render_totals(_REPORT).splitlines()[-1]
+    assert render_prices(_REPORT) in render_report(_REPORT)
+
+
+def test_an_update_says_what_it_changes() -> None:
+    """Ours: what an update adds, removes, renames and changes is plain before it is made (OAS-3)."""
+    changes: JsonObject = {
+        "added": [{"method": "GET", "path": "/a", "tool": "a", "was": None}],
+        "renamed": [{"method": "PUT", "path": "/b", "tool": "new", "was": "old"}],
+    }
+
+    assert count_changes(changes) == "tools: 1 added, 0 removed, 1 renamed, 0 changed"
+    assert render_changes(changes).splitlines()[1].split() == ["added", "GET", "/a", "a"]
+    assert render_changes(changes).splitlines()[2].split() == ["renamed", "PUT", "/b", "new", "old"]
+    assert count_changes({"added": [], "removed": []}) == "no tool is changed"
+    assert render_changes({}) == count_changes({}) == ""
+
+
+def test_a_report_of_another_shape_does_not_break_the_command() -> None:
+    """Ours: a newer gateway's answer is shown as far as it is understood."""
+    assert render_totals({"operations": "?"}).startswith("0 operations")
+    assert render_operations({}) == "STATUS  METHOD  PATH  TOOL  REASONS"

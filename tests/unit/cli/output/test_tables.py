@@ -1,0 +1,68 @@
+"""What the aligned text looks like."""
+
+import unicodedata
+
+import pytest
+
+from gateway.cli.output.tables import clean, count, drop_controls, render_pairs, render_table, shorten, width_of
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right() -> None:
+    """Ours: a table reads well without colours or lines."""
+    table = render_table(("name", "bytes"), [("a", "1"), ("longer", "1,234")], numbers=(1,))
+
+    assert table == "NAME    BYTES\na           1\nlonger  1,234"
+
+
+def test_a_table_without_rows_still_says_what_it_lists() -> None:
+    """Ours: an empty list is told apart from no answer."""
+    assert render_table(("name", "bytes"), []) == "NAME  BYTES"
+
+
+def test_wide_and_combining_signs_are_counted_as_the_terminal_shows_them() -> None:
+    """Ours: a table stays aligned whatever language its names are in."""
+    assert width_of("図書館") == 6
+    assert width_of("e\u0301") == 1
+    assert render_table(("n", "x"), [("図", "1"), ("abc", "2")]).splitlines()[1:] == ["図   1", "abc  2"]
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    """Ours: what a document says cannot drive the terminal of whoever reads its report."""
+    assert "\x1b" not in render_table(("name",), [("\x1b[2Jx\n",)])
+    assert clean("a\nb\tc\x07") == "a b c "
+    assert drop_controls("a\n\tb\x1b[2J\x9b") == "a\n\tb[2J"
+
+
+def test_empty_values_are_left_out_of_pairs() -> None:
+    """Ours: a description shows what is known."""
+    assert render_pairs([("id", "1"), ("nothing", ""), ("longer", "2")]) == "id      1\nlonger  2"
+
+
+def test_shortened_text_fits_and_says_that_it_is_cut() -> None:
+    """Ours: a long description takes one line."""
+    assert shorten("one  two\nthree", 20) == "one two three"
+    assert shorten("one two three", 8) == "one two…"
+    assert width_of(shorten("図書館図書館", 7)) <= 7
+    assert shorten("", 5) == ""
+    assert shorten("e\u0301e\u0301e\u0301", 2) == "e\u0301…"
+
+
+def test_shortening_measures_each_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a list of tools takes time in proportion to its descriptions, however long they are."""
+    measured: list[str] = []
+    measure = unicodedata.east_asian_width
+
+    def counted(sign: str) -> str:
+        measured.append(sign)
+        return measure(sign)
+
+    monkeypatch.setattr("unicodedata.east_asian_width", counted)
+
+    assert shorten("word " * 800, 60).endswith("word…")
+    assert len(measured) <= 4_000
+
+
+def test_a_count_of_one_has_a_singular_noun() -> None:
+    """Ours: sentences with numbers are read by people."""
+    assert [count(number, "tool") for number in (0, 1, 2, 1_223)] == ["0 tools", "1 tool", "2 tools", "1,223 tools"]
+    assert [count(number, "entry", "entries") for number in (1, 3)] == ["1 entry", "3 entries"]

@@ -1,0 +1,110 @@
+"""How numbers are counted and written."""
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
+from gateway.telemetry.prometheus import OTHER, Counter, Histogram, Level, Reading
+
+
+def _lines(family: Counter | Histogram | Level | Reading) -> list[str]:
+    return list(family.samples())
+
+
+def test_a_counter_has_a_series_for_each_combination() -> None:
+    """Ours: what was counted apart is told apart."""
+    counter = Counter("x_total", "X.", ("a", "b"))
+
+    counter.add("1", "2")
+    counter.add("1", "2", by=2)
+    counter.add("1", "3")
+
+    assert _lines(counter) == ['x_total{a="1",b="2"} 3', 'x_total{a="1",b="3"} 1']
+
+
+def test_what_comes_after_the_most_counts_as_other_and_nothing_is_lost() -> None:
+    """Ours: the page stays small however many tenants there are; the sum stays right."""
+    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), most=(2, 2, 2))
+
+    for tenant in ("a", "b", "c", "d", "a", "c"):
+        counter.add(tenant, "s", "ok")
+
+    assert counter.value("a", "s", "ok") == 2
+    assert counter.value(OTHER, OTHER, "ok") == 3
+    assert len(_lines(counter)) == 3
+
+
+def test_each_tenant_has_sources_of_its_own_up_to_a_number() -> None:
+    """Ours: one tenant with many sources takes no room from another."""
+    counter = Counter("x_total", "X.", ("tenant", "source", "outcome"), most=(2, 2, 2))
+
+    for source in ("p", "q", "r", "s"):
+        counter.add("a", source, "ok")
+    counter.add("b", "z", "ok")
+
+    assert counter.value("a", OTHER, "ok") == 2
+    assert counter.value("b", "z", "ok") == 1
+
+
+def test_the_page_is_bounded_whatever_is_called() -> None:
+    """Ours: ten thousand tenants with ten thousand sources and words make a page that can be read (TEN-5)."""
+    metrics = Metrics()
+
+    for number in range(10_000):
+        metrics.note_call(f"t{number}", f"s{number}", f"o{number}", total_s=0.1, upstream_s=0.05)
+
+    series = [line for line in metrics.render().splitlines() if line.startswith("gateway_calls_total{")]
+    assert len(series) <= TENANTS * 2 + 200
+    assert sum(float(line.rpartition(" ")[2]) for line in series) == 10_000
+    assert SOURCES < TENANTS
+
+
+def test_a_label_may_hold_anything() -> None:
+    """Prometheus: backslash, quote and line end are escaped; what is written is what is read."""
+    counter = Counter("x_total", "X.", ("a",))
+    wild = 'a"b\\c\nd{}=,é'
+    counter.add(wild)
+
+    page = "# TYPE x counter\n" + "\n".join(_lines(counter)) + "\n"
+    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+
+    assert [sample.labels["a"] for sample in samples] == [wild]
+
+
+def test_a_histogram_counts_what_is_at_most_so_much() -> None:
+    """Prometheus: buckets are cumulative and include their bound; the last one is everything."""
+    histogram = Histogram("x_seconds", "X.", "part", parts=("p",), bounds=(0.1, 1.0))
+
+    for seconds in (0.05, 0.1, 0.5, 7.0):
+        histogram.parts["p"].observe(seconds)
+
+    assert _lines(histogram) == [
+        'x_seconds_bucket{part="p",le="0.1"} 2',
+        'x_seconds_bucket{part="p",le="1"} 3',
+        'x_seconds_bucket{part="p",le="+Inf"} 4',
+        'x_seconds_sum{part="p"} 7.65',
+        'x_seconds_count{part="p"} 4',
+    ]
+
+
+def test_a_reading_without_a_reader_or_without_a_value_has_no_series() -> None:
+    """Ours: what is not known is not told as nought."""
+    reading = Reading("x", "X.")
+    assert _lines(reading) == []
+    reading.follow(lambda: None)
+    assert _lines(reading) == []
+    reading.follow(lambda: 0)
+    assert _lines(reading) == ["x 0"]
+
+
+def test_prometheus_own_library_reads_the_whole_page() -> None:
+    """Prometheus: the text format, version 0.0.4."""
+    metrics = Metrics(version="1")
+    metrics.note_call("acme", "pets", "ok", total_s=0.2, upstream_s=0.1)
+    metrics.streams.now += 1
+
+    families = {family.name: family for family in text_string_to_metric_families(metrics.render())}
+
+    assert families["gateway_calls"].samples[0].value == 1
+    assert families["gateway_call_seconds"].type == "histogram"
+    assert families["gateway_streams_open"].samples[0].value == 1
+    assert all(family.documentation for family in families.values())
