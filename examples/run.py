@@ -13,12 +13,12 @@ import click
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving
 from gateway.app.server.serve import Running
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, mcp_url
 from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant, find_source
 from gateway.cli.commands.serve import tell_operator_key
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document
 from gateway.cli.input.json_fields import JsonObject, as_object
@@ -48,7 +48,7 @@ def run(port: int | None, upstream_port: int, data_dir: Path) -> None:
 
 
 def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
-    with Admin(running.admin_url, running.operator_key) as admin:
+    with AdminApi(running.admin_url, running.operator_key) as admin:
         ensure_tenant(admin, _TENANT)
         report = _ensure_library(admin, progress, folder=running.data_dir, base_url=base_url)
         key = ensure_key(admin, _TENANT, kept_in=running.data_dir / _KEY_FILE)
@@ -59,7 +59,7 @@ def _prepare(running: Running, progress: Progress, *, base_url: str) -> None:
     click.echo(join_parts(heading, render_totals(report), render_clients(_SOURCE, url, key), operator))
 
 
-def _ensure_library(admin: Admin, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:
+def _ensure_library(admin: AdminApi, progress: Progress, *, folder: Path, base_url: str) -> JsonObject:
     """The library is imported as its document is now; imported again only when something differs."""
     path = path_of("tenants", _TENANT, "sources")
     document = read_document(str(_DOCUMENT))
@@ -86,9 +86,9 @@ def main() -> None:
         sys.exit(failure.exit_code)
     except click.ClickException as error:
         error.show()
-        sys.exit(Exit.USAGE)
+        sys.exit(ExitCode.USAGE)
     except click.Abort:
-        sys.exit(Exit.INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
 
 
 if __name__ == "__main__":

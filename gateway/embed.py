@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
-from gateway.app.asgi_app import Hosted
+from gateway.app.asgi_app import GatewayApp
 from gateway.app.python.plugins import extras_of, load_extras
 from gateway.app.python.primitives import (
     Extra,
@@ -317,10 +317,10 @@ class Gateway:
         registration; empty while nothing serves."""
         return self._code.hidden
 
-    def asgi(self) -> Hosted:
+    def asgi(self) -> GatewayApp:
         """The gateway as an application for a server of yours, which must send lifespan events."""
         self._adopt_registry()
-        return Hosted(self.settings, self._code)
+        return GatewayApp(self.settings, self._code)
 
     async def serve(self, *, ready: Ready | None = None) -> None:
         """Serve on the configured host and port until SIGTERM or SIGINT; `ready` is called once the gateway answers.

@@ -12,10 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.admin.endpoint import NO_TENANT, OPERATOR_ONLY, Admin, Answer, Received, Route, is_upsert
+from gateway.admin.endpoint import (
+    NO_TENANT,
+    OPERATOR_ONLY,
+    AdminDependencies,
+    AdminResponse,
+    Received,
+    Route,
+    is_upsert,
+)
 from gateway.admin.etags import read_creates_only, read_expected, write_tag
 from gateway.admin.idempotency import answer_once, read_key, takes_key
-from gateway.admin.limits import AdminLimits, Work
+from gateway.admin.limits import AdminLimits, WorkKind
 from gateway.admin.requests.lists import ListQuery
 from gateway.admin.requests.models import NoBody, PageQuery
 from gateway.catalog.tenants import find_tenant
@@ -23,7 +31,7 @@ from gateway.catalog.transaction import Author
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import Forbidden, GatewayError, NotFound
-from gateway.identity.authenticator import Credentials
+from gateway.identity.authenticator import Authenticator
 from gateway.identity.permissions import require
 from gateway.web.authentication import address_of, authenticate
 from gateway.web.bodies import declared_length, read_body
@@ -34,20 +42,20 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class RequestGate:
     """Checks before a request is read: the credential, then the limits."""
 
-    credentials: Credentials
+    credentials: Authenticator
     limits: AdminLimits
 
 
-class Path:
+class PathDispatcher:
     """All methods of one path, as an ASGI application; `fixed` is what the path says without a parameter."""
 
     def __init__(
         self,
-        admin: Admin,
-        gate: Gate,
+        admin: AdminDependencies,
+        gate: RequestGate,
         methods: Mapping[str, Route],
         fixed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -116,13 +124,13 @@ class Path:
         return caller.tenant
 
 
-def work_of(route: Route, query: Sequence[tuple[str, str]]) -> Work:
+def work_of(route: Route, query: Sequence[tuple[str, str]]) -> WorkKind:
     """The cost of a request: that of its route, and more where a list is searched, filtered or ordered."""
     is_plain = all(name in PageQuery.model_fields for name, _ in query)
-    return Work.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
+    return WorkKind.SCAN if issubclass(route.query, ListQuery) and not is_plain else route.work
 
 
-class Document:
+class DocumentRoute:
     """The OpenAPI document, for everybody: it says nothing of any tenant. It is written when it is first asked for."""
 
     def __init__(self, write: Callable[[], bytes], limits: AdminLimits) -> None:
@@ -147,7 +155,7 @@ class Document:
         await response(scope, receive, send)
 
 
-class Missing:
+class NotFoundRoute:
     """Whatever else is asked for below /admin/v1."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -183,7 +191,7 @@ def _is_json(content_type: str) -> bool:
     return header.get_content_type() == "application/json" and charset == "utf-8"
 
 
-def _write(request: Request, answer: Answer) -> Response:
+def _write(request: Request, answer: AdminResponse) -> Response:
     headers = {"cache-control": "no-store"}
     if answer.tag is not None:
         headers["etag"] = write_tag(answer.tag)

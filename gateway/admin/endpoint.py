@@ -7,20 +7,20 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from gateway.admin.limits import Work
-from gateway.admin.requests.models import Asked, NoBody, NoQuery, Sent
+from gateway.admin.limits import WorkKind
+from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.validation import read_body, read_query
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.doctor.doctor import Doctor
 from gateway.catalog.etags import Expected
-from gateway.catalog.transaction import Author, Catalog
+from gateway.catalog.transaction import Author, CatalogContext
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.registry.cursors import Cursors
 
-B = TypeVar("B", bound=Sent)
-Q = TypeVar("Q", bound=Asked)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
 
 ADMIN = frozenset({Scope.ADMIN})
 READ_AUDIT = frozenset({Scope.ADMIN, Scope.AUDIT})
@@ -46,7 +46,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Generic[B, Q]):
+class AdminRequest(Generic[B, Q]):
     """An authorised request whose body and query are valid."""
 
     tenant: TenantId
@@ -59,7 +59,7 @@ class Call(Generic[B, Q]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class AdminResponse:
     """What is sent back; `tag` names the version of the object in it."""
 
     status: int = 200
@@ -69,17 +69,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admin:
+class AdminDependencies:
     """What the handlers of this face work with."""
 
-    catalog: Catalog
+    catalog: CatalogContext
     cursors: Cursors
     doctor: Doctor
     connections: Connections
-    calls: Calls
+    calls: CallPipeline
 
 
-Handle = Callable[[Admin, Call[B, Q]], Awaitable[Answer]]
+Handle = Callable[[AdminDependencies, AdminRequest[B, Q]], Awaitable[AdminResponse]]
 
 
 class Route(Protocol):
@@ -111,12 +111,12 @@ class Route(Protocol):
         ...
 
     @property
-    def body(self) -> type[Sent]:
+    def body(self) -> type[BodyModel]:
         """What is read."""
         ...
 
     @property
-    def query(self) -> type[Asked]:
+    def query(self) -> type[QueryModel]:
         """What is read from the query."""
         ...
 
@@ -136,7 +136,7 @@ class Route(Protocol):
         ...
 
     @property
-    def work(self) -> Work:
+    def work(self) -> WorkKind:
         """Its cost for the replica beside reading and writing rows."""
         ...
 
@@ -145,7 +145,7 @@ class Route(Protocol):
         """Whether the answer names its version, and a change may demand one."""
         ...
 
-    async def run(self, admin: Admin, received: Received) -> Answer:
+    async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:
         """Validate what came and handle it."""
         ...
 
@@ -164,7 +164,7 @@ class Endpoint(Generic[B, Q]):
     scopes: frozenset[Scope] = ADMIN
     problems: frozenset[int] = frozenset()
     limit: int = SMALL
-    work: Work = Work.LIGHT
+    work: WorkKind = WorkKind.LIGHT
     has_tag: bool = False
     called: str = ""
 
@@ -176,7 +176,7 @@ class Endpoint(Generic[B, Q]):
         name: str = getattr(self.handle, "__name__")  # noqa: B009  # a Callable need not have one; functions do
         return name
 
-    async def run(self, admin: Admin, received: Received) -> Answer:
+    async def run(self, admin: AdminDependencies, received: Received) -> AdminResponse:
         """Validate what came and handle it.
 
         Raises:
@@ -185,7 +185,7 @@ class Endpoint(Generic[B, Q]):
         query = read_query(received.query, self.query)
         workers = admin.catalog.workers
         body = await read_body(received.body, self.body, workers=workers, tenant=received.tenant)
-        call = Call(
+        call = AdminRequest(
             tenant=received.tenant,
             by=received.by,
             path=received.path,
@@ -197,7 +197,7 @@ class Endpoint(Generic[B, Q]):
         return await self.handle(admin, call)
 
 
-Plain = Call[NoBody, NoQuery]
+Plain = AdminRequest[NoBody, NoQuery]
 
 
 def is_upsert(route: Route) -> bool:

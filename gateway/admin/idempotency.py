@@ -12,7 +12,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.admin.endpoint import Admin, Received, Route
+from gateway.admin.endpoint import AdminDependencies, Received, Route
 from gateway.catalog.idempotency import KeyedRequest, keep, release, reserve
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.errors import BadInput, GatewayError
@@ -52,7 +52,11 @@ def read_key(request: Request) -> str | None:
 
 
 async def answer_once(
-    admin: Admin, route: Route, received: Received, key: str, answer: Callable[[Received], Awaitable[Response]]
+    admin: AdminDependencies,
+    route: Route,
+    received: Received,
+    key: str,
+    answer: Callable[[Received], Awaitable[Response]],
 ) -> Response:
     """The answer to the first request with this key, made now or kept.
 
@@ -81,7 +85,7 @@ def _parts(route: Route, received: Received) -> list[bytes]:
     return [*(text.encode("utf-8", "surrogatepass") for text in texts), received.body]
 
 
-async def _release(admin: Admin, received: Received, attempt: Attempt) -> None:
+async def _release(admin: AdminDependencies, received: Received, attempt: Attempt) -> None:
     """Let a request that failed be sent again; where this fails, its lease ends."""
     with anyio.move_on_after(_RELEASE_S, shield=True):
         try:
@@ -90,7 +94,7 @@ async def _release(admin: Admin, received: Received, attempt: Attempt) -> None:
             log.warning("idempotency_release_failed", reason=error.message)
 
 
-async def _keep(admin: Admin, received: Received, attempt: Attempt, response: Response) -> None:
+async def _keep(admin: AdminDependencies, received: Received, attempt: Attempt, response: Response) -> None:
     """Keep the answer; the request is done and answered also where this fails."""
     headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
     kept = KeptAnswer(status=response.status_code, headers=headers, body=bytes(response.body))

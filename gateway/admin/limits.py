@@ -29,7 +29,7 @@ _OPERATOR = "operator"
 _RETRY_S = 1.0
 
 
-class Work(StrEnum):
+class WorkKind(StrEnum):
     """Cost of a request for the replica beside reading and writing rows."""
 
     LIGHT = "light"
@@ -52,9 +52,9 @@ class AdminLimits:
         )
         self._open: Counter[str] = Counter()
         self._shares = {
-            Work.CHECK: FairShare("places for checks in the admin API", places=16, queue=256),
-            Work.SCAN: FairShare("places for searches of lists in the admin API", places=16, queue=256),
-            Work.OUTBOUND: FairShare("places for imports and tried calls", places=64, queue=256),
+            WorkKind.CHECK: FairShare("places for checks in the admin API", places=16, queue=256),
+            WorkKind.SCAN: FairShare("places for searches of lists in the admin API", places=16, queue=256),
+            WorkKind.OUTBOUND: FairShare("places for imports and tried calls", places=64, queue=256),
         }
 
     @property
@@ -107,7 +107,7 @@ class AdminLimits:
                     del self._open[name]
 
     @asynccontextmanager
-    async def working(self, work: Work, caller: Caller) -> AsyncGenerator[None]:
+    async def working(self, work: WorkKind, caller: Caller) -> AsyncGenerator[None]:
         """Hold a place for costly work for as long as the block runs; one tenant holds at most a quarter of them.
 
         Raises:

@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(_Described).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(Generic[T]):
+class ListRules(Generic[T]):
     """Listing rules of one noun.
 
     `key` is what addresses an item and what a list is ordered by without `sort`; `sorts` are the other orders, by
@@ -114,8 +114,8 @@ def _describe(listed: Listed) -> Iterable[str | None]:
     return (listed.name, said.name, said.title, said.description)
 
 
-def _primitives(name: str, keyed: str) -> Listing[Listed]:
-    return Listing(
+def _primitives(name: str, keyed: str) -> ListRules[Listed]:
+    return ListRules(
         name=name,
         key=lambda one: one.name,
         keyed=keyed,
@@ -135,7 +135,7 @@ TOOLS = _primitives("tools", "name")
 RESOURCES = _primitives("resources", "uri")
 TEMPLATES = _primitives("resource_templates", "uri")
 PROMPTS = _primitives("prompts", "name")
-TENANTS: Listing[Tenant] = Listing(
+TENANTS: ListRules[Tenant] = ListRules(
     name="tenants",
     key=lambda one: one.slug,
     keyed="slug",
@@ -143,7 +143,7 @@ TENANTS: Listing[Tenant] = Listing(
     texts=lambda one: (one.slug, one.name),
     sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
 )
-KEYS: Listing[Key] = Listing(
+KEYS: ListRules[Key] = ListRules(
     name="keys",
     key=lambda one: one.id,
     keyed="id",
@@ -156,7 +156,7 @@ KEYS: Listing[Key] = Listing(
     },
     sorts={"name": lambda one: one.name, "created_at": lambda one: write_moment(one.created_at)},
 )
-SOURCES: Listing[Source] = Listing(
+SOURCES: ListRules[Source] = ListRules(
     name="sources",
     key=lambda one: one.name,
     keyed="name",
@@ -165,13 +165,13 @@ SOURCES: Listing[Source] = Listing(
     facts={"expose": lambda one: one.expose},
     sorts={"created_at": lambda one: write_moment(one.created_at)},
 )
-PROFILES: Listing[Profile] = Listing(
+PROFILES: ListRules[Profile] = ListRules(
     name="profiles",
     key=lambda one: one.name,
     keyed="name",
     texts=lambda one: (one.name, one.description),
 )
-CREDENTIALS: Listing[StoredCredential] = Listing(
+CREDENTIALS: ListRules[StoredCredential] = ListRules(
     name="credentials",
     key=lambda one: one.name,
     keyed="name",
@@ -180,7 +180,7 @@ CREDENTIALS: Listing[StoredCredential] = Listing(
     facts={"place": lambda one: one.place},
     sorts={"created_at": lambda one: write_moment(one.created_at)},
 )
-WEBHOOKS: Listing[Webhook] = Listing(
+WEBHOOKS: ListRules[Webhook] = ListRules(
     name="webhooks",
     key=lambda one: one.name,
     keyed="name",
@@ -188,7 +188,7 @@ WEBHOOKS: Listing[Webhook] = Listing(
     texts=lambda one: (one.name,),
     sorts={"created_at": lambda one: write_moment(one.created_at)},
 )
-WATCHES: Listing[Watch] = Listing(
+WATCHES: ListRules[Watch] = ListRules(
     name="watches",
     key=lambda one: one.uri,
     keyed="uri",

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import orjson
 from anyio.lowlevel import checkpoint
 
-from gateway.admin.listings import Listing, asked_of, is_narrowed
+from gateway.admin.listings import ListRules, asked_of, is_narrowed
 from gateway.admin.requests.models import PageQuery
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import Order
@@ -43,7 +43,7 @@ class ReadInOrder(Protocol[T_co]):
 
 
 async def read_list(
-    cursors: Cursors, tenant: TenantId, listing: Listing[T], query: PageQuery, *, read: ReadInOrder[T]
+    cursors: Cursors, tenant: TenantId, listing: ListRules[T], query: PageQuery, *, read: ReadInOrder[T]
 ) -> tuple[Sequence[T], str | None]:
     """The part of a list that the query asks for, and the cursor of the next; None on the last.
 

@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.admin.endpoint import Answer, Call
+from gateway.admin.endpoint import AdminRequest, AdminResponse
 from gateway.admin.openapi.formats import WORDS
-from gateway.admin.requests.models import Asked, Sent
+from gateway.admin.requests.models import BodyModel, QueryModel
 from gateway.errors import NameTaken, NotFound, PreconditionFailed
 
-B = TypeVar("B", bound=Sent)
-Q = TypeVar("Q", bound=Asked)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
 
 _ID = re.compile(r"[a-z]{3,4}_[0-9a-z]{20}")
 """Ids; none is made into a name, so that a PUT to an object that is gone creates nothing."""
@@ -26,11 +26,11 @@ class Upsert:
     """Operations of a PUT on the object that its path or query names; `read` and `replace` raise `NotFound`."""
 
     read: Callable[[], Awaitable[object]]
-    replace: Callable[[], Awaitable[Answer]]
-    create: Callable[[], Awaitable[Answer]]
+    replace: Callable[[], Awaitable[AdminResponse]]
+    create: Callable[[], Awaitable[AdminResponse]]
 
 
-async def put(call: Call[B, Q], upsert: Upsert) -> Answer:
+async def put(call: AdminRequest[B, Q], upsert: Upsert) -> AdminResponse:
     """The object replaced (200), or created (201) where there is none.
 
     Raises:
@@ -70,7 +70,7 @@ def is_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
-async def _create_only(upsert: Upsert) -> Answer:
+async def _create_only(upsert: Upsert) -> AdminResponse:
     await _refuse_existing(upsert)
     try:
         return await upsert.create()

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.admin.openapi.formats import WORDS
-from gateway.admin.requests.models import Asked, NoBody, Sent
-from gateway.catalog.sources.document_workers import Workers
+from gateway.admin.requests.models import BodyModel, NoBody, QueryModel
+from gateway.catalog.sources.document_workers import DocumentWorkers
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, Fault, InvalidBody
 from gateway.web.bodies import load_json
@@ -25,11 +25,11 @@ _MAX_FAULTS = 20
 _NULL_WANTED = "none_required"
 """Pydantic's word for the branch of an optional field that is only there for its absence."""
 
-B = TypeVar("B", bound=Sent)
-Q = TypeVar("Q", bound=Asked)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
 
 
-async def read_body(raw: bytes, model: type[B], *, workers: Workers, tenant: TenantId | None = None) -> B:
+async def read_body(raw: bytes, model: type[B], *, workers: DocumentWorkers, tenant: TenantId | None = None) -> B:
     """The body as its model; a large one is parsed in a thread, a very large one in a process.
 
     Raises:
@@ -52,7 +52,7 @@ async def read_body(raw: bytes, model: type[B], *, workers: Workers, tenant: Ten
         raise InvalidBody(_sentence("the body", faults), faults=faults) from None
 
 
-async def _split(raw: bytes, workers: Workers, tenant: TenantId | None) -> object:
+async def _split(raw: bytes, workers: DocumentWorkers, tenant: TenantId | None) -> object:
     """The content of the body, with its document as bytes."""
     answer = await workers.ask(raw, command=SPLIT, tenant=tenant)
     if answer.rest is None:
@@ -128,7 +128,7 @@ def _pointer(detail: ErrorDetails, content: object) -> str:
 
 def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if detail["type"] == "extra_forbidden":
-        what = "unknown parameter" if issubclass(model, Asked) else "unknown field"
+        what = "unknown parameter" if issubclass(model, QueryModel) else "unknown field"
         allowed = ", ".join(model.model_fields) if len(detail["loc"]) == 1 else ""
         return f"{what}; allowed: {allowed}" if allowed else what
     if detail["type"] == "missing":

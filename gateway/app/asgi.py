@@ -8,67 +8,71 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp
 
-from gateway.admin.dispatch import Gate
+from gateway.admin.dispatch import RequestGate
 from gateway.admin.limits import AdminLimits
 from gateway.admin.routes.index import admin_routes
-from gateway.app.event_router import Events
-from gateway.app.infrastructure import Doors
+from gateway.app.event_router import EventRouter
+from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
-from gateway.app.runtime import Inside
+from gateway.app.runtime import Runtime
 from gateway.catalog.doctor.config_checks import Installation
 from gateway.catalog.doctor.doctor import Doctor
-from gateway.catalog.snapshots.python_primitives import CodeCatalog
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.tenancy.policy import Limits
 from gateway.identity.authenticator import digest_key
-from gateway.protocol.app import Face
+from gateway.protocol.app import McpApp
 from gateway.settings import Settings
 from gateway.telemetry.metrics import Metrics
-from gateway.web.edge import Edge, Surroundings
+from gateway.web.edge import Edge, EdgeDependencies
 from gateway.web.error_page import error_page_route
 from gateway.web.health import health_routes
 from gateway.web.hosts import default_hosts
 from gateway.web.metrics import MonitoringKeys, metrics_routes
-from gateway.web.prefix_router import Doorway
+from gateway.web.prefix_router import PrefixRouter
 from gateway.web.problems import problem_handlers
 from gateway.web.proxies import Proxies
 
 
-def build_catalog(doors: Doors, events: Events, code: CodeCatalog, *, ceilings: Limits) -> Catalog:
+def build_catalog(
+    infrastructure: Infrastructure, events: EventRouter, code: PythonPrimitives, *, ceilings: Limits
+) -> CatalogContext:
     """What the verbs of the catalog work with."""
-    sealer = doors.sealer
-    return Catalog(
-        store=doors.store,
+    sealer = infrastructure.sealer
+    return CatalogContext(
+        store=infrastructure.store,
         sealer=sealer,
-        upstream=doors.upstream,
+        upstream=infrastructure.upstream,
         publish=events.publish,
         digest=partial(digest_key, pepper=sealer.derive("pepper")),
         chain_key=sealer.derive("audit"),
         cursor_key=sealer.derive("admin cursors"),
-        heads=doors.heads,
+        heads=infrastructure.heads,
         code=code,
         ceilings=ceilings,
     )
 
 
-def build_admin(catalog: Catalog, inside: Inside, facts: Installation, limits: AdminLimits) -> Mount:
+def build_admin(catalog: CatalogContext, runtime: Runtime, facts: Installation, limits: AdminLimits) -> Mount:
     """The admin API."""
-    gate = Gate(credentials=inside.credentials, limits=limits)
-    routes = admin_routes(catalog, gate, Doctor(facts), inside.connections, inside.calls)
+    gate = RequestGate(credentials=runtime.credentials, limits=limits)
+    routes = admin_routes(catalog, gate, Doctor(facts), runtime.connections, runtime.calls)
     return Mount("/admin/v1", routes=routes)
 
 
-def build_probes(doors: Doors, inside: Inside, readiness: Readiness, settings: Settings) -> list[BaseRoute]:
+def build_probes(
+    infrastructure: Infrastructure, runtime: Runtime, readiness: Readiness, settings: Settings
+) -> list[BaseRoute]:
     """`/healthz`, `/readyz` and the page of errors, for every listener."""
-    checks = (("database", doors.store.check), ("redis", doors.bus.check))
-    readers = MonitoringKeys(inside.credentials, key=_metrics_key(settings))
+    checks = (("database", infrastructure.store.check), ("redis", infrastructure.bus.check))
+    readers = MonitoringKeys(runtime.credentials, key=_metrics_key(settings))
     probes = health_routes(checks, is_draining=lambda: readiness.is_draining, sees_reasons=readers.allow)
     return [*probes, error_page_route()]
 
 
-def build_metrics(metrics: Metrics, inside: Inside, settings: Settings) -> list[BaseRoute]:
+def build_metrics(metrics: Metrics, runtime: Runtime, settings: Settings) -> list[BaseRoute]:
     """`/metrics`, which stands where the admin API stands."""
-    return [*metrics_routes(metrics, inside.credentials, key=_metrics_key(settings))]
+    return [*metrics_routes(metrics, runtime.credentials, key=_metrics_key(settings))]
 
 
 def _metrics_key(settings: Settings) -> str | None:
@@ -83,23 +87,23 @@ class _Routed(Starlette):
         return ExceptionMiddleware(self.router, handlers=problem_handlers())
 
 
-def build_surroundings(settings: Settings, metrics: Metrics, readiness: Readiness) -> Surroundings:
+def build_edge_dependencies(settings: Settings, metrics: Metrics, readiness: Readiness) -> EdgeDependencies:
     """Parts that the edges of all listeners share."""
     proxies = Proxies(settings.trusted_proxies)
-    return Surroundings(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
+    return EdgeDependencies(proxies=proxies, metrics=metrics, is_draining=lambda: readiness.is_draining)
 
 
-def build_front(routes: Sequence[BaseRoute], settings: Settings, face: Face, around: Surroundings) -> ASGIApp:
+def build_front(routes: Sequence[BaseRoute], settings: Settings, mcp_app: McpApp, around: EdgeDependencies) -> ASGIApp:
     """The edge before every route, and the tenants' URLs, which skip the router and what surrounds it."""
-    doorway = Doorway(_Routed(routes=routes), prefix="/t/", to=face.endpoint, but="/hooks/")
+    doorway = PrefixRouter(_Routed(routes=routes), prefix="/t/", to=mcp_app.endpoint, but="/hooks/")
     return _edge(doorway, settings, around)
 
 
-def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: Surroundings) -> ASGIApp:
+def build_admin_front(routes: Sequence[BaseRoute], settings: Settings, around: EdgeDependencies) -> ASGIApp:
     """The edge before the admin API on a listener of its own, which knows no tenants' URLs."""
     return _edge(_Routed(routes=routes), settings, around)
 
 
-def _edge(app: ASGIApp, settings: Settings, around: Surroundings) -> Edge:
+def _edge(app: ASGIApp, settings: Settings, around: EdgeDependencies) -> Edge:
     hosts = (*default_hosts(settings.public_url), *settings.allowed_hosts)
     return Edge(app, hosts=hosts, origins=settings.allowed_origins, around=around)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.app.backends import open_addresses
+from gateway.app.backends import open_backends
 from gateway.app.build import build_app
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
@@ -15,7 +15,7 @@ from gateway.errors import BrokenSetting
 from gateway.settings import Settings
 
 
-class Hosted:
+class GatewayApp:
     """Answers from the moment its lifespan has begun until it ends; it may begin again afterwards."""
 
     def __init__(self, settings: Settings, code: Registrations) -> None:
@@ -39,7 +39,7 @@ class Hosted:
         if self._settings.admin_port is not None:
             raise BrokenSetting("GATEWAY_ADMIN_PORT: an application in another server has that server's listener only")
         keys, readiness = find_keys(self._settings), Readiness()
-        async with open_addresses(self._settings) as addresses:
+        async with open_backends(self._settings) as addresses:
             app = build_app(self._settings, addresses=addresses, keys=keys, readiness=readiness, code=self._code)
             async with app.lifespan():
                 self._app = app.asgi

@@ -10,7 +10,7 @@ from gateway.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
+class Backends:
     """The URLs of both servers, and whether they are ours."""
 
     database_url: str = field(repr=False)
@@ -19,7 +19,7 @@ class Addresses:
 
 
 @asynccontextmanager
-async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
+async def open_backends(settings: Settings) -> AsyncGenerator[Backends]:
     """The configured servers; when they are not configured, ours are started and migrated.
 
     Raises:
@@ -28,7 +28,7 @@ async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
     """
     database, redis = settings.database_url, settings.redis_url
     if database is not None and redis is not None:
-        yield Addresses(database_url=database.get_secret_value(), redis_url=redis.get_secret_value(), is_embedded=False)
+        yield Backends(database_url=database.get_secret_value(), redis_url=redis.get_secret_value(), is_embedded=False)
         return
     if database is not None or redis is not None:
         missing = "GATEWAY_REDIS_URL" if redis is None else "GATEWAY_DATABASE_URL"
@@ -38,4 +38,4 @@ async def open_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
 
     async with EmbeddedServers(settings.data_dir) as urls:
         await migrate(urls.migration_database_url)
-        yield Addresses(database_url=urls.database_url, redis_url=urls.redis_url, is_embedded=True)
+        yield Backends(database_url=urls.database_url, redis_url=urls.redis_url, is_embedded=True)

@@ -12,26 +12,26 @@ from gateway.app.asgi import (
     build_admin,
     build_admin_front,
     build_catalog,
+    build_edge_dependencies,
     build_front,
     build_metrics,
     build_probes,
-    build_surroundings,
 )
-from gateway.app.backends import Addresses
-from gateway.app.event_router import Events
-from gateway.app.infrastructure import Doors, build_doors
+from gateway.app.backends import Backends
+from gateway.app.event_router import EventRouter
+from gateway.app.infrastructure import Infrastructure, build_infrastructure
 from gateway.app.installation import describe_installation
 from gateway.app.metrics_wiring import follow, follow_pools, make_metrics
 from gateway.app.python.hidden_names import HiddenNames
 from gateway.app.python.registrations import Registrations
 from gateway.app.readiness import Readiness
-from gateway.app.runtime import Inside, build_inside
-from gateway.app.secrets import Keys
-from gateway.app.update_wiring import build_hooks, build_rounds
+from gateway.app.runtime import Runtime, build_runtime
+from gateway.app.secrets import GatewayKeys
+from gateway.app.update_wiring import build_hooks, build_jobs
 from gateway.domain.tenancy.ceilings import read_ceilings
 from gateway.identity.failure_limit import FailureLimit
-from gateway.protocol.app import Face
-from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.protocol.app import McpApp
+from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.settings import Settings
 
 
@@ -49,8 +49,8 @@ class Application:
 def build_app(
     settings: Settings,
     *,
-    addresses: Addresses,
-    keys: Keys,
+    addresses: Backends,
+    keys: GatewayKeys,
     readiness: Readiness,
     code: Registrations | None = None,
 ) -> Application:
@@ -61,64 +61,75 @@ def build_app(
     database_url, redis_url = addresses.database_url, addresses.redis_url
     code = Registrations() if code is None else code
     ceilings = read_ceilings(settings.ceilings)
-    doors = build_doors(settings, keys, database_url=database_url, redis_url=redis_url)
+    infrastructure = build_infrastructure(settings, keys, database_url=database_url, redis_url=redis_url)
     metrics = make_metrics()
     failures = FailureLimit(settings.auth_failure_rate)
-    inside = build_inside(doors, keys, code, metrics, ceilings=ceilings, failures=failures)
-    backing = back_sessions(doors.bus, idle_s=settings.session_idle_s)
-    face = _build_face(doors, inside, backing)
-    events = Events(doors.bus, inside, backing.subscriptions, doors.moved)
-    readiness.before_closing(face.close_streams)
-    follow(metrics, doors=doors, snapshots=inside.snapshots, sessions=backing.sessions, readiness=readiness)
-    catalog = build_catalog(doors, events, code, ceilings=ceilings)
-    rounds = build_rounds(doors, catalog, inside)
+    runtime = build_runtime(infrastructure, keys, code, metrics, ceilings=ceilings, failures=failures)
+    stores = session_stores(infrastructure.bus, idle_s=settings.session_idle_s)
+    mcp_app = _build_mcp_app(infrastructure, runtime, stores)
+    events = EventRouter(infrastructure.bus, runtime, stores.subscriptions, infrastructure.moved)
+    readiness.before_closing(mcp_app.close_streams)
+    follow(
+        metrics,
+        infrastructure=infrastructure,
+        snapshots=runtime.snapshots,
+        sessions=stores.sessions,
+        readiness=readiness,
+    )
+    catalog = build_catalog(infrastructure, events, code, ceilings=ceilings)
+    jobs = build_jobs(infrastructure, catalog, runtime)
     facts = describe_installation(settings, keys, database_url=database_url, redis_url=redis_url, code=code)
 
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            for part in (*doors.parts, inside.connections, face, rounds):  # closed in reverse
+            for part in (*infrastructure.parts, runtime.connections, mcp_app, jobs):  # closed in reverse
                 await stack.enter_async_context(part)
-            await doors.check()
+            await infrastructure.check()
             await stack.enter_async_context(HiddenNames(catalog, code, database_url=database_url))
-            _listen(stack, doors, inside, face, events, code)
+            _listen(stack, infrastructure, runtime, mcp_app, events, code)
             yield
 
-    hooks = build_hooks(catalog, inside, backing)
+    hooks = build_hooks(catalog, runtime, stores)
     limits = AdminLimits(settings.admin_rate)
-    pools = (doors.store.places, doors.audit.queue, catalog.workers.places, catalog.verifying, hooks.places)
-    calls = (inside.calls.check_places, face.open_requests)
-    follow_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: face.paced)
-    probes = build_probes(doors, inside, readiness, settings)
-    closed = [*build_metrics(metrics, inside, settings), build_admin(catalog, inside, facts, limits)]
-    around = build_surroundings(settings, metrics, readiness)
+    pools = (*infrastructure.pools, catalog.workers.places, catalog.verifying, hooks.places)
+    calls = (runtime.calls.check_places, mcp_app.open_requests)
+    follow_pools(metrics, (*pools, *calls, *limits.pools), paced=lambda: mcp_app.paced)
+    probes = build_probes(infrastructure, runtime, readiness, settings)
+    closed = [*build_metrics(metrics, runtime, settings), build_admin(catalog, runtime, facts, limits)]
+    around = build_edge_dependencies(settings, metrics, readiness)
     if settings.admin_port is None:
-        front = build_front([*probes, *closed, hooks.route], settings, face, around)
+        front = build_front([*probes, *closed, hooks.route], settings, mcp_app, around)
         return Application(asgi=front, admin=None, lifespan=lifespan)
-    front = build_front([*probes, hooks.route], settings, face, around)
+    front = build_front([*probes, hooks.route], settings, mcp_app, around)
     return Application(asgi=front, admin=build_admin_front([*probes, *closed], settings, around), lifespan=lifespan)
 
 
-def _build_face(doors: Doors, inside: Inside, backing: Backing) -> Face:
-    face = Face(
-        inside.credentials,
-        inside.connections,
-        inside.calls,
-        backing,
-        leftovers=inside.leftovers,
-        state_keys=doors.sealer.derive_all("request state"),
+def _build_mcp_app(infrastructure: Infrastructure, runtime: Runtime, stores: SessionStores) -> McpApp:
+    mcp_app = McpApp(
+        runtime.credentials,
+        runtime.connections,
+        runtime.calls,
+        stores,
+        overflow=runtime.overflow,
+        state_keys=infrastructure.sealer.derive_all("request state"),
     )
-    if doors.traces is not None:
-        face.trace(doors.traces)
-    return face
+    if infrastructure.traces is not None:
+        mcp_app.trace(infrastructure.traces)
+    return mcp_app
 
 
 def _listen(
-    stack: AsyncExitStack, doors: Doors, inside: Inside, face: Face, events: Events, code: Registrations
+    stack: AsyncExitStack,
+    infrastructure: Infrastructure,
+    runtime: Runtime,
+    mcp_app: McpApp,
+    events: EventRouter,
+    code: Registrations,
 ) -> None:
     """Hear of what changes, until the stack is closed."""
-    stack.callback(doors.bus.subscribe(events.deliver))
-    stack.callback(doors.bus.subscribe(face.hear))
-    stack.callback(doors.bus.subscribe_gaps(events.distrust))
+    stack.callback(infrastructure.bus.subscribe(events.deliver))
+    stack.callback(infrastructure.bus.subscribe(mcp_app.deliver))
+    stack.callback(infrastructure.bus.subscribe_gaps(events.resync))
     loop = asyncio.get_running_loop()
-    stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(inside.connections.renew, code.generation)))
+    stack.callback(code.subscribe(lambda: loop.call_soon_threadsafe(runtime.connections.renew, code.generation)))

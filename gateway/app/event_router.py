@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from gateway.app.runtime import Inside
+from gateway.app.runtime import Runtime
 from gateway.domain.events import (
     CatalogMoved,
     Event,
@@ -13,25 +13,27 @@ from gateway.domain.events import (
     TemplateChanged,
     TenantRemoved,
 )
-from gateway.jobs.template_fanout import Instances
-from gateway.redis.event_bus import Bus
-from gateway.redis.sessions.subscriptions import Subscriptions
+from gateway.jobs.template_fanout import TemplateFanout
+from gateway.redis.event_bus import EventBus
+from gateway.redis.sessions.subscriptions import SessionSubscriptions
 from gateway.store.audit.hash_chain import CATALOG
-from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
 
 
-class Events:
+class EventRouter:
     """Delivers events to the parts of this replica; its own at once, so that a caller reads what it wrote."""
 
-    def __init__(self, bus: Bus, inside: Inside, subscriptions: Subscriptions, moved: Moved) -> None:
+    def __init__(
+        self, bus: EventBus, runtime: Runtime, subscriptions: SessionSubscriptions, moved: UnsignedTenants
+    ) -> None:
         self._bus = bus
-        self._snapshots = inside.snapshots
-        self._views = inside.views
-        self._secrets = inside.secrets
-        self._credentials = inside.credentials
-        self._connections = inside.connections
+        self._snapshots = runtime.snapshots
+        self._views = runtime.views
+        self._secrets = runtime.secrets
+        self._credentials = runtime.credentials
+        self._connections = runtime.connections
         self._subscriptions = subscriptions
-        self._instances = Instances(subscriptions.followed, subscriptions.tell, spawn=bus.spawn)
+        self._instances = TemplateFanout(subscriptions.followed, subscriptions.publish, spawn=bus.spawn)
         self._moved = moved
 
     async def publish(self, event: Event) -> None:
@@ -44,12 +46,12 @@ class Events:
         if isinstance(event, CatalogMoved):
             self._moved.note(event.tenant, CATALOG)
         if isinstance(event, ResourceUpdated):  # sessions find it in their logs, whenever they look
-            await self._subscriptions.tell(event.tenant, event.uri)
+            await self._subscriptions.publish(event.tenant, event.uri)
         if isinstance(event, TemplateChanged):
             self._instances.note(event.tenant, event.template)
         await self._bus.publish(event)
 
-    def distrust(self) -> None:
+    def resync(self) -> None:
         """Events may have been lost: check everything that is kept before it is used again."""
         self._snapshots.distrust()
         self._secrets.forget_all()

@@ -1,14 +1,14 @@
 """What the settings say of the installation, for its examination."""
 
-from gateway.app.secrets import Keys
+from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.config_checks import Installation
-from gateway.catalog.snapshots.python_primitives import CodeCatalog
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.settings import Settings
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 
 
 def describe_installation(
-    settings: Settings, keys: Keys, *, database_url: str, redis_url: str, code: CodeCatalog
+    settings: Settings, keys: GatewayKeys, *, database_url: str, redis_url: str, code: PythonPrimitives
 ) -> Installation:
     """The facts that no server knows; keys are handed on as their lengths and as what opens with them."""
     return Installation(
@@ -21,6 +21,6 @@ def describe_installation(
         secret_keys_are_ours=not settings.secret_keys,
         operator_key_length=len(keys.operator_key),
         operator_key_is_ours=settings.operator_key is None,
-        sealer=Sealer(keys.secret_keys) if keys.secret_keys else None,
+        sealer=EnvelopeCipher(keys.secret_keys) if keys.secret_keys else None,
         code=code,
     )

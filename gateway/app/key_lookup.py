@@ -9,7 +9,7 @@ from gateway.store.database.circuit_breaker import PROMPT_S
 from gateway.store.engine import Store
 
 
-class StoredKeys:
+class KeyLookup:
     """The keys in PostgreSQL, found by id whoever owns them."""
 
     def __init__(self, store: Store) -> None:

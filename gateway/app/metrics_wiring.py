@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
-from gateway.app.infrastructure import Doors
+from gateway.app.infrastructure import Infrastructure
 from gateway.app.readiness import Readiness
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.redis.sessions.records import Sessions
@@ -16,9 +16,11 @@ def make_metrics() -> Metrics:
     return Metrics(version=_version())
 
 
-def follow(metrics: Metrics, *, doors: Doors, snapshots: Snapshots, sessions: Sessions, readiness: Readiness) -> None:
+def follow(
+    metrics: Metrics, *, infrastructure: Infrastructure, snapshots: Snapshots, sessions: Sessions, readiness: Readiness
+) -> None:
     """Read from the parts what they keep for themselves."""
-    bus, audit = doors.bus, doors.audit
+    bus, audit = infrastructure.bus, infrastructure.audit
     metrics.draining.follow(lambda: readiness.is_draining)
     metrics.events_live.follow(lambda: bus.is_live)
     metrics.event_lag.follow(lambda: bus.lag_s)
@@ -28,7 +30,9 @@ def follow(metrics: Metrics, *, doors: Doors, snapshots: Snapshots, sessions: Se
     metrics.audit_entries.follow(lambda: audit.written)
     metrics.audit_failures.follow(lambda: audit.failed)
     metrics.audit_overflow.follow(lambda: audit.kept_waiting)
-    metrics.audit_heads_failures.follow(lambda: {(store,): count for store, count in doors.heads.failures.items()})
+    metrics.audit_heads_failures.follow(
+        lambda: {(store,): count for store, count in infrastructure.heads.failures.items()}
+    )
 
 
 class Pool(Protocol):

@@ -13,7 +13,7 @@ SECRET_KEYS_FILE = "secret-keys"  # noqa: S105  # a file name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class GatewayKeys:
     """What seals stored secrets, and what makes a caller the operator."""
 
     secret_keys: tuple[str, ...] = field(repr=False)
@@ -21,7 +21,7 @@ class Keys:
     operator_key_is_new: bool
 
 
-def find_keys(settings: Settings) -> Keys:
+def find_keys(settings: Settings) -> GatewayKeys:
     """The configured keys; what is missing is read from the data directory, or made there.
 
     Raises:
@@ -34,7 +34,7 @@ def find_keys(settings: Settings) -> Keys:
     else:
         operator_key, is_new = _kept(settings.data_dir / OPERATOR_KEY_FILE)
     secret_keys = configured or tuple(_kept(settings.data_dir / SECRET_KEYS_FILE)[0].split(","))
-    return Keys(secret_keys=secret_keys, operator_key=operator_key, operator_key_is_new=is_new)
+    return GatewayKeys(secret_keys=secret_keys, operator_key=operator_key, operator_key_is_new=is_new)
 
 
 def _kept(path: Path) -> tuple[str, bool]:

@@ -2,30 +2,30 @@
 
 from functools import partial
 
-from gateway.app.infrastructure import Doors
-from gateway.app.runtime import Inside
+from gateway.app.infrastructure import Infrastructure
+from gateway.app.runtime import Runtime
 from gateway.catalog import idempotency
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates import watches
-from gateway.catalog.updates.webhooks import Once
+from gateway.catalog.updates.webhooks import SingleUse
 from gateway.domain.identifiers import TenantId
-from gateway.jobs.scheduler import Rounds
-from gateway.jobs.watch_poller import Watching
-from gateway.redis.sessions.stores import Backing
-from gateway.web.webhooks import Hooks
+from gateway.jobs.scheduler import JobScheduler
+from gateway.jobs.watch_poller import WatchPoller
+from gateway.redis.sessions.stores import SessionStores
+from gateway.web.webhooks import WebhookEndpoint
 
 
-def build_hooks(catalog: Catalog, inside: Inside, backing: Backing) -> Hooks:
+def build_hooks(catalog: CatalogContext, runtime: Runtime, stores: SessionStores) -> WebhookEndpoint:
     """What stands at the URLs of webhooks."""
 
     async def use(tenant: TenantId, named: str, for_s: int) -> bool:
-        return await backing.nonces.use(tenant, named, for_s=for_s)
+        return await stores.nonces.use(tenant, named, for_s=for_s)
 
-    return Hooks(catalog, inside.limiter, Once(use=use, free=backing.nonces.free))
+    return WebhookEndpoint(catalog, runtime.limiter, SingleUse(use=use, free=stores.nonces.free))
 
 
-def build_rounds(doors: Doors, catalog: Catalog, inside: Inside) -> Rounds:
+def build_jobs(infrastructure: Infrastructure, catalog: CatalogContext, runtime: Runtime) -> JobScheduler:
     """The work that nobody asks for."""
-    watching = Watching(catalog=catalog, named=inside.secrets.named)
+    watching = WatchPoller(catalog=catalog, named=runtime.secrets.named)
     forgetting = partial(idempotency.clean_up, catalog)
-    return Rounds(doors.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})
+    return JobScheduler(infrastructure.store, {watches.KIND: watching.perform, idempotency.KIND: forgetting})

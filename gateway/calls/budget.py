@@ -16,7 +16,7 @@ MOST_CALLS = 250
 """How many calls one call may make in all, those inside others included."""
 
 
-class Within:
+class CallTimeout:
     """One time limit, in force while its block runs."""
 
     def __init__(self, scopes: list[anyio.CancelScope], seconds: float) -> None:
@@ -42,7 +42,7 @@ class Within:
             raise HandlerFailed(f"the call took longer than {self._seconds:g} seconds and was stopped") from None
 
 
-class Allowance:
+class CallBudget:
     """The time limits in force, one inside the other, of one call and the calls inside it, and how many those are."""
 
     def __init__(self) -> None:
@@ -64,9 +64,9 @@ class Allowance:
         if self._calls > MOST_CALLS:
             raise RecursionRefused(f"more than {MOST_CALLS} calls inside one")
 
-    def within(self, seconds: float) -> "Within":
+    def within(self, seconds: float) -> "CallTimeout":
         """A block that is cancelled when it has taken this long."""
-        return Within(self._scopes, seconds)
+        return CallTimeout(self._scopes, seconds)
 
     @contextmanager
     def paused(self) -> Generator[None]:

@@ -48,7 +48,7 @@ class CheckLimits:
     memory_bytes: int = 128 * 2**20
 
 
-class Checks:
+class CostlyValidation:
     """Checks values against schemas: cheap ones at once, dear ones elsewhere."""
 
     def __init__(

@@ -9,8 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from gateway.calls import result_rendering
-from gateway.calls.budget import Allowance
-from gateway.calls.nested_peer import CallPeer
+from gateway.calls.budget import CallBudget
+from gateway.calls.nested_peer import NestedPeer
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.queries import Queried
 from gateway.domain.results import Contents
@@ -25,7 +25,7 @@ _OPERATION = "operation"
 _Answer = TypeVar("_Answer")
 
 
-class Finder(Protocol):
+class PrimitiveLookup(Protocol):
     """Where a running call finds other primitives: what its principal may see, and nothing else."""
 
     async def inner_tool(self, name: str) -> BoundTool | None:
@@ -45,16 +45,16 @@ class Finder(Protocol):
         ...
 
 
-class Stations(Protocol):
+class InnerCalls(Protocol):
     """The way that every call goes, for calls inside calls."""
 
-    def pass_tool(
-        self, call: "RunningCall", bound: BoundTool, arguments: Mapping[str, object]
+    def call_tool(
+        self, call: "Invocation", bound: BoundTool, arguments: Mapping[str, object]
     ) -> Coroutine[Any, Any, bytes]:
         """Call a tool."""
         ...
 
-    def pass_resource(self, call: "RunningCall", bound: BoundResource) -> Coroutine[Any, Any, Contents]:
+    def read_resource(self, call: "Invocation", bound: BoundResource) -> Coroutine[Any, Any, Contents]:
         """Read a resource."""
         ...
 
@@ -68,14 +68,14 @@ class Outcome(msgspec.Struct, Generic[_Answer], frozen=True):
     size: int = 0
 
 
-class RunningCall:
+class Invocation:
     """One call; also what handlers see of it (`handlers.interfaces.Call`)."""
 
     __slots__ = (
         "_client",
-        "_finder",
+        "_inner_calls",
         "_inside",
-        "_stations",
+        "_lookup",
         "asked",
         "correlation_id",
         "digest",
@@ -89,18 +89,18 @@ class RunningCall:
 
     def __init__(  # on the path of every call: nothing is made here that only few need
         self,
-        stations: Stations,
+        inner_calls: InnerCalls,
         principal: Principal,
         peer: Peer,
-        finder: Finder | None,
+        lookup: PrimitiveLookup | None,
         *,
         correlation_id: str,
         asked: tuple[str, str],
     ) -> None:
-        self._stations = stations
-        self._finder = finder
+        self._inner_calls = inner_calls
+        self._lookup = lookup
         self._client = peer
-        self._inside: _Inside | None = None
+        self._inside: _Nesting | None = None
         self.principal = principal
         self.peer = peer
         self.correlation_id = correlation_id
@@ -113,42 +113,42 @@ class RunningCall:
 
     def within(self, seconds: float) -> AbstractContextManager[None, None]:
         """Bound what a block may take; see the port."""
-        return self._inner_side().allowance.within(seconds)
+        return self._inner_side().budget.within(seconds)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, key: str | None = None) -> dict[str, Any]:
         """Call another tool of the same registry through all its gates; see the port."""
         inside = self._inner_side()
-        inside.allowance.enter(inside.depth)
-        bound = None if self._finder is None else await self._finder.inner_tool(name)
+        inside.budget.enter(inside.depth)
+        bound = None if self._lookup is None else await self._lookup.inner_tool(name)
         if bound is None:
             raise NotFound(f"there is no tool {name[:128]!r}")
         inner = self._inner(inside, key, ("call", bound.tool.name))
-        members = await self._stations.pass_tool(inner, bound, arguments)
+        members = await self._inner_calls.call_tool(inner, bound, arguments)
         result: dict[str, Any] = result_rendering.decode(members)
         return result
 
     def queried(self) -> Sequence[Queried]:
         """What the query tools may speak of to this principal; see the port."""
-        return () if self._finder is None else self._finder.queried()
+        return () if self._lookup is None else self._lookup.queried()
 
     async def call_operation(self, tool: Tool, arguments: Mapping[str, object]) -> bytes:
         """Call an operation through all gates of its tool; see the port."""
         inside = self._inner_side()
-        inside.allowance.enter(inside.depth)
-        if self._finder is None:
+        inside.budget.enter(inside.depth)
+        if self._lookup is None:
             raise NotFound(f"there is no tool {tool.name!r}")
-        bound = await self._finder.operation(tool)
+        bound = await self._lookup.operation(tool)
         inner = self._inner(inside, _OPERATION, ("call", tool.name))
-        return await self._stations.pass_tool(inner, bound, arguments)
+        return await self._inner_calls.call_tool(inner, bound, arguments)
 
     async def read_resource(self, uri: str) -> Contents:
         """Read a resource of the same registry through all its gates; see the port."""
         inside = self._inner_side()
-        inside.allowance.enter(inside.depth)
-        bound = None if self._finder is None else await self._finder.resource(uri)
+        inside.budget.enter(inside.depth)
+        bound = None if self._lookup is None else await self._lookup.resource(uri)
         if bound is None:
             raise NotFound(f"there is no resource {uri[:256]!r}")
-        return await self._stations.pass_resource(self._inner(inside, None, ("read", uri)), bound)
+        return await self._inner_calls.read_resource(self._inner(inside, None, ("read", uri)), bound)
 
     @property
     def is_inner(self) -> bool:
@@ -173,34 +173,34 @@ class RunningCall:
             levels=self.levels,
         )
 
-    def _inner_side(self) -> "_Inside":
+    def _inner_side(self) -> "_Nesting":
         """What only calls that are limited in time, or have calls inside, need."""
         if self._inside is None:
-            self._inside = _Inside(Allowance(), "", 0)
-            self.peer = CallPeer(self._client, self._inside.allowance)
+            self._inside = _Nesting(CallBudget(), "", 0)
+            self.peer = NestedPeer(self._client, self._inside.budget)
         return self._inside
 
-    def _inner(self, inside: "_Inside", key: str | None, asked: tuple[str, str]) -> "RunningCall":
+    def _inner(self, inside: "_Nesting", key: str | None, asked: tuple[str, str]) -> "Invocation":
         inside.calls += 1
-        inner = RunningCall(
-            self._stations,
+        inner = Invocation(
+            self._inner_calls,
             self.principal,
             self._client,
-            self._finder,
+            self._lookup,
             correlation_id=self.correlation_id,
             asked=asked,
         )
         prefix = f"{inside.prefix}{key or f'call/{inside.calls}'}/"
-        inner._inside = _Inside(inside.allowance, prefix, inside.depth + 1)
-        inner.peer = CallPeer(self._client, inside.allowance, prefix=prefix)
+        inner._inside = _Nesting(inside.budget, prefix, inside.depth + 1)
+        inner.peer = NestedPeer(self._client, inside.budget, prefix=prefix)
         return inner
 
 
 @dataclass(slots=True)
-class _Inside:
+class _Nesting:
     """Where a call stands among the calls inside each other: what they share, its own names, how deep it is."""
 
-    allowance: Allowance
+    budget: CallBudget
     prefix: str
     depth: int
     calls: int = 0

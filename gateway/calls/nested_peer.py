@@ -4,16 +4,16 @@ of their own for what they ask and remember."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.calls.budget import Allowance
+from gateway.calls.budget import CallBudget
 from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
-class CallPeer:
+class NestedPeer:
     """A peer for one call; `prefix` names the call inside the outermost one, which has none."""
 
-    def __init__(self, peer: Peer, allowance: Allowance, *, prefix: str = "") -> None:
+    def __init__(self, peer: Peer, budget: CallBudget, *, prefix: str = "") -> None:
         self._peer = peer
-        self._allowance = allowance
+        self._budget = budget
         self._prefix = prefix
 
     def can(self, kind: str) -> bool:
@@ -32,7 +32,7 @@ class CallPeer:
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         """The client's answers, in whatever time it takes; see the port."""
         asked = {self._prefix + key: question for key, question in questions.items()}
-        with self._allowance.paused():
+        with self._budget.paused():
             answers = await self._peer.ask(asked)
         return {key: answers[self._prefix + key] for key in questions}
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from gateway.calls import result_rendering
-from gateway.calls.costly_validation import Checks
+from gateway.calls.costly_validation import CostlyValidation
 from gateway.definitions.contract.contents import validate_content, validate_contents, validate_messages
 from gateway.definitions.json_schema.validator import Costly, Validator
 from gateway.domain.identifiers import TenantId
@@ -52,7 +52,7 @@ def encode(result: Result) -> tuple[bytes, bytes]:
 class ResultChecks:
     """Holds results to the output schema that their tool declares."""
 
-    def __init__(self, checks: Checks) -> None:
+    def __init__(self, checks: CostlyValidation) -> None:
         self._checks = checks
 
     async def hold(self, tenant: TenantId, output: Validator, structured: bytes) -> None:

@@ -1,7 +1,7 @@
-"""What happens to a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, shape, record.
+"""The pipeline of a call: authorise, limit, decide, validate, prepare, confirm, record the intent, run, render, record.
 
-`Calls` is the one way to a handler, for tools, resources, prompts and completions, also for calls inside calls. What
-it raises is no result but a refusal that the face translates; a tool's own failures are results.
+`CallPipeline` is the only way to a handler: for tools, resources, prompts and completions, and for calls inside calls.
+An exception means that the call was refused; `protocol` and `admin` translate it. A tool's own failure is a result.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -14,8 +14,8 @@ import structlog
 from msgspec.structs import replace
 
 from gateway.calls import result_rendering
-from gateway.calls.costly_validation import Checks
-from gateway.calls.invocation import Finder, Outcome, RunningCall
+from gateway.calls.costly_validation import CostlyValidation
+from gateway.calls.invocation import Invocation, Outcome, PrimitiveLookup
 from gateway.calls.output_checks import ResultChecks, check_completions, check_contents, check_messages, encode
 from gateway.calls.policy import CONFIRMED, REFUSALS, Confirmation, ask_user, authorise, decide
 from gateway.calls.prompts import check_arguments, embed_resources
@@ -45,10 +45,10 @@ from gateway.errors import (
 )
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import Handler, InputRequired, Peer, Prepared
-from gateway.handlers.null_peer import SILENT
+from gateway.handlers.null_peer import NULL_PEER
 from gateway.telemetry.metrics import Metrics
 
-__all__ = ("Calls", "Finder", "Limiter", "Trail")
+__all__ = ("AuditSink", "CallPipeline", "Limiter", "PrimitiveLookup")
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ class Limiter(Protocol):
         ...
 
 
-class Trail(Protocol):
+class AuditSink(Protocol):
     """Where calls are recorded; a write returns when it is durable."""
 
     async def write(self, record: CallRecord) -> None:
@@ -81,23 +81,23 @@ class Trail(Protocol):
         ...
 
 
-class Calls:
+class CallPipeline:
     """The stations of this replica."""
 
     def __init__(
         self,
         limiter: Limiter,
-        trail: Trail,
-        shaper: result_rendering.Shaper | None = None,
+        audit: AuditSink,
+        shaper: result_rendering.ResultRenderer | None = None,
         metrics: Metrics | None = None,
-        checks: Checks | None = None,
+        checks: CostlyValidation | None = None,
     ) -> None:
-        self._checks = checks or Checks()
+        self._checks = checks or CostlyValidation()
         self.check_places = self._checks.places
         self._results = ResultChecks(self._checks)
         self._limiter = limiter
-        self._trail = trail
-        self._shaper = shaper or result_rendering.Shaper()
+        self._audit = audit
+        self._shaper = shaper or result_rendering.ResultRenderer()
         self._metrics = metrics or Metrics()
 
     def run(
@@ -107,8 +107,8 @@ class Calls:
         arguments: Mapping[str, object],
         *,
         correlation_id: str,
-        peer: Peer = SILENT,
-        finder: Finder | None = None,
+        peer: Peer = NULL_PEER,
+        lookup: PrimitiveLookup | None = None,
     ) -> Coroutine[Any, Any, bytes]:
         """Run one tool call to its end and return the members of its result object as JSON.
 
@@ -119,10 +119,8 @@ class Calls:
             CapabilityMissing: the call has to ask the client what the client did not declare.
             InputRequired: the client has to answer first, and call again.
         """
-        call = RunningCall(
-            self, principal, peer, finder, correlation_id=correlation_id, asked=("call", bound.tool.name)
-        )
-        return self.pass_tool(call, bound, arguments)
+        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("call", bound.tool.name))
+        return self.call_tool(call, bound, arguments)
 
     def read(
         self,
@@ -130,8 +128,8 @@ class Calls:
         bound: BoundResource,
         *,
         correlation_id: str,
-        peer: Peer = SILENT,
-        finder: Finder | None = None,
+        peer: Peer = NULL_PEER,
+        lookup: PrimitiveLookup | None = None,
     ) -> Coroutine[Any, Any, Contents]:
         """Read one resource.
 
@@ -139,8 +137,8 @@ class Calls:
             NotFound, Forbidden, LimitExceeded, AuditUnavailable, CapabilityMissing, InputRequired: as for tools.
             PolicyDenied, UpstreamError, CallError, TemplateFailed: there is nothing to show, and why.
         """
-        call = RunningCall(self, principal, peer, finder, correlation_id=correlation_id, asked=("read", bound.uri))
-        return self.pass_resource(call, bound)
+        call = Invocation(self, principal, peer, lookup, correlation_id=correlation_id, asked=("read", bound.uri))
+        return self.read_resource(call, bound)
 
     async def get_prompt(
         self,
@@ -149,8 +147,8 @@ class Calls:
         arguments: Mapping[str, str],
         *,
         correlation_id: str,
-        peer: Peer = SILENT,
-        finder: Finder | None = None,
+        peer: Peer = NULL_PEER,
+        lookup: PrimitiveLookup | None = None,
     ) -> Messages:
         """Make the messages of one prompt.
 
@@ -159,12 +157,12 @@ class Calls:
             ArgumentsInvalid: arguments are there that the prompt does not have.
             GatewayError: as for resources.
         """
-        call = RunningCall(
-            self, principal, peer, finder, correlation_id=correlation_id, asked=("get", bound.primitive.name)
+        call = Invocation(
+            self, principal, peer, lookup, correlation_id=correlation_id, asked=("get", bound.primitive.name)
         )
         authorise(principal, bound)
         call.levels = bound.primitive.levels
-        return await self._through(call, bound.limits, lambda: self._get(call, bound, arguments))
+        return await self._recorded(call, bound.limits, lambda: self._get(call, bound, arguments))
 
     async def check(self, bound: BoundTool, arguments: Mapping[str, object]) -> tuple[Fault, ...]:
         """Violations of settled arguments, for a face that shows more of them than a call does.
@@ -189,29 +187,29 @@ class Calls:
             ArgumentsInvalid: there is no argument of that name.
             GatewayError: as for resources.
         """
-        call = RunningCall(
-            self, principal, SILENT, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
+        call = Invocation(
+            self, principal, NULL_PEER, None, correlation_id=correlation_id, asked=("complete", bound.primitive.name)
         )
         authorise(principal, bound)
-        return await self._through(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
+        return await self._recorded(call, bound.limits, lambda: self._complete(call, bound, argument, chosen))
 
-    def pass_tool(
-        self, call: RunningCall, bound: BoundTool, arguments: Mapping[str, object]
+    def call_tool(
+        self, call: Invocation, bound: BoundTool, arguments: Mapping[str, object]
     ) -> Coroutine[Any, Any, bytes]:
         """Take a tool call through all stations; see `run`."""
         authorise(call.principal, bound)
         call.source = bound.tool.source_name or bound.tool.origin
         call.levels = bound.tool.levels
-        return self._through(call, bound.limits, lambda: self._run(call, bound, arguments))
+        return self._recorded(call, bound.limits, lambda: self._run(call, bound, arguments))
 
-    def pass_resource(self, call: RunningCall, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
+    def read_resource(self, call: Invocation, bound: BoundResource) -> Coroutine[Any, Any, Contents]:
         """Take the reading of a resource through all stations; see `read`."""
         authorise(call.principal, bound)
         call.levels = bound.primitive.levels
-        return self._through(call, bound.limits, lambda: self._read(call, bound))
+        return self._recorded(call, bound.limits, lambda: self._read(call, bound))
 
-    async def _through(
-        self, call: RunningCall, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
+    async def _recorded(
+        self, call: Invocation, limits: Limits, perform: Callable[[], Awaitable[Outcome[_Answer]]]
     ) -> _Answer:
         """Count it, do it, and record how it ended before anybody hears of it."""
         try:
@@ -222,29 +220,29 @@ class Calls:
             raise
         except (GatewayError, InputRequired) as error:
             _note(call, error)
-            await self._trail.write(call.record(_CALL, Outcome(None, _word(error))))
+            await self._audit.write(call.record(_CALL, Outcome(None, _word(error))))
             self._count(call, _word(error))
             raise
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._trail.write(call.record(_CALL, Outcome(None, "cancelled")))
+                await self._audit.write(call.record(_CALL, Outcome(None, "cancelled")))
             self._count(call, "cancelled")
             raise
         except Exception:
             log.exception("call_failed", action=call.asked[0], target=call.asked[1], correlation_id=call.correlation_id)
-            await self._trail.write(call.record(_CALL, Outcome(None, "crashed")))
+            await self._audit.write(call.record(_CALL, Outcome(None, "crashed")))
             self._count(call, "crashed")
             raise HandlerFailed(result_rendering.CRASHED) from None
-        await self._trail.write(call.record(_CALL, outcome))
+        await self._audit.write(call.record(_CALL, outcome))
         self._count(call, outcome.word)
         return outcome.answer
 
-    def _count(self, call: RunningCall, word: str) -> None:
+    def _count(self, call: Invocation, word: str) -> None:
         total_s = (perf_counter_ns() - call.started_ns) / _NS
         source = call.source or call.asked[0]
         self._metrics.note_call(call.principal.slug, source, word, total_s=total_s, upstream_s=call.upstream_ns / _NS)
 
-    async def _run(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Outcome[bytes]:
+    async def _run(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> Outcome[bytes]:
         try:
             is_allowed = bound.decision is _ALLOW
             if not is_allowed:
@@ -254,7 +252,7 @@ class Calls:
             if not is_allowed:
                 await self._confirm(call, bound.handler, prepared)
             if bound.tool.level is not _SAFE:
-                await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+                await self._audit.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
             asked_ns = perf_counter_ns()
             try:
                 answer = await bound.handler.run(prepared, call)
@@ -272,9 +270,9 @@ class Calls:
             raise
         except Exception:
             log.exception("call_failed", tool=bound.tool.name, correlation_id=call.correlation_id)
-            return _failed(result_rendering.crash(call.correlation_id), "crashed")
+            return _failed(result_rendering.internal_error(call.correlation_id), "crashed")
 
-    async def _prepare(self, call: RunningCall, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+    async def _prepare(self, call: Invocation, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
         arguments = bound.handler.settle(given)
         found = bound.validator.check(arguments)
         if isinstance(found, Costly):
@@ -283,7 +281,7 @@ class Calls:
             raise ArgumentsInvalid("the arguments do not match the tool's input schema", faults=found)
         return bound.handler.prepare(arguments)
 
-    async def _confirm(self, call: RunningCall, handler: Handler[Any], prepared: Prepared) -> None:
+    async def _confirm(self, call: Invocation, handler: Handler[Any], prepared: Prepared) -> None:
         """Let the user decide, and record what was decided before anything else is done.
 
         Raises:
@@ -294,18 +292,18 @@ class Calls:
         digest = prepared.digest.hex()
         decided = await ask_user(call, digest, await handler.preview(prepared))
         if call.peer.recall(CONFIRMED) != digest:
-            await self._trail.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))
+            await self._audit.write(replace(call.record(_CALL, Outcome(None, decided.value)), action="confirm"))
             call.peer.remember(CONFIRMED, digest)
         if decided is not Confirmation.GRANTED:
             raise PolicyDenied(REFUSALS[decided])
 
-    async def _encode(self, call: RunningCall, result: Result, bound: BoundTool) -> Outcome[bytes]:
+    async def _encode(self, call: Invocation, result: Result, bound: BoundTool) -> Outcome[bytes]:
         members, structured = encode(result)
         if bound.output is not None and not result.is_error:
             await self._results.hold(call.principal.tenant, bound.output, structured)
         return Outcome(members, "error" if result.is_error else "ok", None, len(members))
 
-    async def _shape(self, call: RunningCall, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
+    async def _shape(self, call: Invocation, answer: UpstreamAnswer, bound: BoundTool) -> Outcome[bytes]:
         if len(answer.body) <= result_rendering.LARGEST_TEXT:
             members = result_rendering.content(answer)
         else:
@@ -315,12 +313,12 @@ class Calls:
         word = "ok" if answer.status < _HTTP_ERROR else "upstream_error"
         return Outcome(members, word, answer.status, len(members))
 
-    async def _read(self, call: RunningCall, bound: BoundResource) -> Outcome[Contents]:
+    async def _read(self, call: Invocation, bound: BoundResource) -> Outcome[Contents]:
         contents = await self._perform(call, bound, bound.handler, bound.variables)
         checked, size = check_contents(contents, bound)
         return Outcome(checked, "ok", size=size)
 
-    async def _get(self, call: RunningCall, bound: BoundPrompt, arguments: Mapping[str, str]) -> Outcome[Messages]:
+    async def _get(self, call: Invocation, bound: BoundPrompt, arguments: Mapping[str, str]) -> Outcome[Messages]:
         check_arguments(bound, arguments)
         messages = await self._perform(call, bound, bound.handler, arguments)
         checked, size = check_messages(await embed_resources(messages, call), bound)
@@ -328,7 +326,7 @@ class Calls:
 
     async def _complete(
         self,
-        call: RunningCall,
+        call: Invocation,
         bound: BoundPrompt | BoundTemplate,
         argument: tuple[str, str],
         chosen: Mapping[str, str],
@@ -344,7 +342,7 @@ class Calls:
 
     async def _perform(
         self,
-        call: RunningCall,
+        call: Invocation,
         bound: BoundResource | BoundPrompt,
         handler: Handler[_Answer],
         arguments: Mapping[str, object],
@@ -356,7 +354,7 @@ class Calls:
         if bound.decision is Decision.CONFIRM:
             await self._confirm(call, handler, prepared)
         if bound.primitive.level is not Safety.SAFE:
-            await self._trail.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
+            await self._audit.write(call.record(AuditKind.CALL_INTENT, Outcome(None, "intended")))
         return await handler.run(prepared, call)
 
 
@@ -364,7 +362,7 @@ def _failed(result: bytes, word: str) -> Outcome[bytes]:
     return Outcome(result, word, None, len(result))
 
 
-def _note(call: RunningCall, error: Exception) -> None:
+def _note(call: Invocation, error: Exception) -> None:
     """Log what is wrong with a handler of ours, as opposed to its arguments, its upstream or its caller."""
     if isinstance(error, HandlerFailed | OutputInvalid | RecursionRefused | TemplateFailed):
         log.warning(

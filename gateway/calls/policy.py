@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Protocol, cast
 
-from gateway.calls.invocation import RunningCall
+from gateway.calls.invocation import Invocation
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision
@@ -45,7 +45,7 @@ REFUSALS: Mapping[Confirmation, str] = {
 """Error messages for calls that were not confirmed."""
 
 
-class Bound(Protocol):
+class BoundPrimitive(Protocol):
     """What the gates ask of a bound primitive."""
 
     @property
@@ -59,7 +59,7 @@ class Bound(Protocol):
         ...
 
 
-def authorise(principal: Principal, bound: Bound) -> None:
+def authorise(principal: Principal, bound: BoundPrimitive) -> None:
     """Let pass a principal of the primitive's tenant that may use MCP.
 
     Raises:
@@ -72,7 +72,7 @@ def authorise(principal: Principal, bound: Bound) -> None:
         raise Forbidden("the key lacks the scope mcp")
 
 
-def decide(bound: Bound) -> None:
+def decide(bound: BoundPrimitive) -> None:
     """Refuse what the policy refuses, and what nobody here can approve.
 
     Raises:
@@ -84,7 +84,7 @@ def decide(bound: Bound) -> None:
         raise PolicyDenied("the tenant's policy wants an approval for calls of this safety level")
 
 
-async def ask_user(call: RunningCall, digest: str, preview: str) -> Confirmation:
+async def ask_user(call: Invocation, digest: str, preview: str) -> Confirmation:
     """Ask the user to confirm the request, and return the outcome.
 
     Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.calls.invocation import RunningCall
+from gateway.calls.invocation import Invocation
 from gateway.domain.results import Messages
 from gateway.errors import ArgumentsInvalid, HandlerFailed, MissingArguments, NotFound
 from gateway.handlers.binding import BoundPrompt
@@ -32,7 +32,7 @@ def check_arguments(bound: BoundPrompt, arguments: Mapping[str, str]) -> None:
             raise ArgumentsInvalid(f"the argument {name!r} has more than {_LONGEST} characters")
 
 
-async def embed_resources(messages: Messages, call: RunningCall) -> Messages:
+async def embed_resources(messages: Messages, call: Invocation) -> Messages:
     """The messages with every embedded resource that is only named by its URI read, as the principal who asks.
 
     Raises:
@@ -52,7 +52,7 @@ async def embed_resources(messages: Messages, call: RunningCall) -> Messages:
     return Messages(messages=found, description=messages.description)
 
 
-async def _embed(message: Mapping[str, object], uri: str, call: RunningCall) -> list[Mapping[str, object]]:
+async def _embed(message: Mapping[str, object], uri: str, call: Invocation) -> list[Mapping[str, object]]:
     """One message per content that the resource has."""
     try:
         read = await call.read_resource(uri)

@@ -16,8 +16,8 @@ import orjson
 import structlog
 
 from gateway.calls.duplicate_members import has_repeated_names
-from gateway.calls.truncation import Cut, cut_json, cut_text, describe
-from gateway.calls.upstream_errors import FIRST_ERROR, quote, refuse
+from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
+from gateway.calls.upstream_errors import FIRST_ERROR, error_result, quote
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
@@ -47,7 +47,7 @@ _REPEATED = (
 )
 
 
-class Leftovers(Protocol):
+class OverflowStore(Protocol):
     """Where whole results wait whose tool result was cut."""
 
     async def keep(self, tenant: TenantId, subject: str, content_type: str, body: bytes) -> str | None:
@@ -55,11 +55,11 @@ class Leftovers(Protocol):
         ...
 
 
-class Shaper:
+class ResultRenderer:
     """Shapes answers; keeps what had to be cut where its caller can read it."""
 
-    def __init__(self, leftovers: Leftovers | None = None) -> None:
-        self._leftovers = leftovers
+    def __init__(self, overflow: OverflowStore | None = None) -> None:
+        self._overflow = overflow
 
     async def content(self, principal: Principal, answer: UpstreamAnswer) -> bytes:
         """The members of the result for this answer, with a link to all of it where it is cut."""
@@ -71,10 +71,10 @@ class Shaper:
         return await anyio.to_thread.run_sync(lambda: content(answer, link=link))
 
     async def _keep(self, principal: Principal, answer: UpstreamAnswer) -> str | None:
-        if self._leftovers is None:
+        if self._overflow is None:
             return None
         try:
-            return await self._leftovers.keep(
+            return await self._overflow.keep(
                 principal.tenant, principal.subject, answer.content_type[:_MAX_TYPE], answer.body
             )
         except RedisUnavailable:
@@ -95,7 +95,7 @@ def content(answer: UpstreamAnswer, *, link: str | None = None) -> bytes:
     `link` is where all of it can be read when it is cut.
     """
     if answer.status >= FIRST_ERROR:
-        return refuse(answer)
+        return error_result(answer)
     if not answer.body:
         return _NOTHING
     kind, parameters = kind_of(answer)
@@ -136,7 +136,7 @@ def decode(members: bytes) -> dict[str, Any]:
     return result
 
 
-def crash(correlation_id: str) -> bytes:
+def internal_error(correlation_id: str) -> bytes:
     """The members of an error result that tells nothing but how to find the log line."""
     return failure(HandlerFailed(CRASHED), correlation_id)
 
@@ -155,7 +155,7 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
     if not is_picture and (is_text(kind) or (not kind and is_utf8(body))):
         return _text(decode_text(body, parameters, is_xml=kind.endswith("xml")), answer, link)
     if link is not None and len(body) > LARGEST_BYTES:
-        return _blocks(describe(Cut(b""), whole=len(body), uri=link), _link(answer, link))
+        return _blocks(describe(Truncated(b""), whole=len(body), uri=link), _link(answer, link))
     if is_picture:
         return _blocks({"type": family, "data": b64encode(body).decode(), "mimeType": kind})
     whole = answer.content_type[:_MAX_TYPE] if family == "multipart" else kind  # parts need their boundary
@@ -167,7 +167,7 @@ def _by_kind(kind: str, parameters: str, answer: UpstreamAnswer, link: str | Non
     return _blocks({"type": "resource", "resource": resource})
 
 
-def _cut_structure(cut: Cut, answer: UpstreamAnswer, link: str | None) -> bytes:
+def _cut_structure(cut: Truncated, answer: UpstreamAnswer, link: str | None) -> bytes:
     """JSON of which a part is missing: as text and structure, with a note and the way to the rest."""
     note = describe(cut, whole=len(answer.body), uri=link)
     kept = cut.kept.decode("utf-8", "replace")

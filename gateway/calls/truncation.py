@@ -24,45 +24,45 @@ _Container = TypeVar("_Container")
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Truncated:
     """What is kept, and what a reader has to know of the rest; without notes nothing is missing."""
 
     kept: bytes
     notes: tuple[str, ...] = ()
 
 
-def cut_json(compact: bytes, limit: int) -> Cut:
+def cut_json(compact: bytes, limit: int) -> Truncated:
     """Compact, valid JSON in at most `limit` bytes, as JSON."""
     if len(compact) <= limit:
-        return Cut(compact)
+        return Truncated(compact)
     if compact.count(b",") > _MOST_PARTS or compact.count(b":") > _MOST_PARTS:
         return _cut_behind(compact, limit)
-    knife = _Knife()
+    knife = _Truncator()
     kept = knife.value(compact, limit, "", 0)
     notes = tuple(knife.notes[:_MOST_NOTES])
     further = len(knife.notes) - len(notes)
-    return Cut(kept, (*notes, f"{further} further places are cut") if further else notes)
+    return Truncated(kept, (*notes, f"{further} further places are cut") if further else notes)
 
 
-def cut_text(text: str, limit: int) -> Cut:
+def cut_text(text: str, limit: int) -> Truncated:
     """Text in at most `limit` bytes of UTF-8, to the end of a line where one is near."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= limit:
-        return Cut(raw)
+        return Truncated(raw)
     kept = raw[:limit].decode("utf-8", "ignore")
     line_end = kept.rfind("\n", max(0, len(kept) - _LAST_LINES))
     kept = kept[: line_end + 1] if line_end > 0 else kept
     shown = kept.encode()
-    return Cut(shown, (f"the first {len(shown):,} of {len(raw):,} bytes are shown",))
+    return Truncated(shown, (f"the first {len(shown):,} of {len(raw):,} bytes are shown",))
 
 
-def describe(cut: Cut, *, whole: int, uri: str | None) -> str:
+def describe(cut: Truncated, *, whole: int, uri: str | None) -> str:
     """What is said of a cut result: how much is missing, where, and how to get it."""
     lines: Sequence[str] = [f"This result is cut: the whole has {whole:,} bytes.", *cut.notes]
     return "\n".join([*lines, f"All of it can be read as the resource {uri} for some minutes."] if uri else lines)
 
 
-class _Knife:
+class _Truncator:
     """Cuts one value and collects the notes."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ def _share(sizes: dict[str, int], room: int) -> dict[str, int]:
     return shares
 
 
-def _cut_behind(compact: bytes, limit: int) -> Cut:
+def _cut_behind(compact: bytes, limit: int) -> Truncated:
     """The beginning of the value up to the last part that is whole, with everything closed that is open there."""
     closers: list[bytes] = []
     end, closing = 0, b""
@@ -160,7 +160,7 @@ def _cut_behind(compact: bytes, limit: int) -> Cut:
         elif mark in b"[{":
             closers.append(b"]" if mark == b"[" else b"}")
     note = f"the first {end:,} of {len(compact):,} bytes are shown; what comes after is left out"
-    return Cut(compact[:end] + closing, (note,)) if end else Cut(b"null", (note,))
+    return Truncated(compact[:end] + closing, (note,)) if end else Truncated(b"null", (note,))
 
 
 def _quoted(text: str) -> bytes:

@@ -17,7 +17,7 @@ _MAX_HINT = 64
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
-def refuse(answer: UpstreamAnswer) -> bytes:
+def error_result(answer: UpstreamAnswer) -> bytes:
     """The members of an error result; a redirect is one, because it is never followed."""
     lines = [f"HTTP {answer.status} {_PHRASES.get(answer.status, '')}".rstrip()]
     meta: dict[str, object] = {"status": answer.status}

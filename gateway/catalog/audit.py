@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from gateway.catalog.transaction import Catalog
-from gateway.domain.audit import AuditEntry, AuditFilter, Trail
+from gateway.catalog.transaction import CatalogContext
+from gateway.domain.audit import AuditEntry, AuditFilter, AuditTrail
 from gateway.domain.identifiers import TenantId
 from gateway.store import tenants
 from gateway.store.audit import anchors, entries, signed_heads
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.hash_chain import Link
-from gateway.store.audit.outside_heads import Found, compare_heads
+from gateway.store.audit.outside_heads import FoundHeads, compare_heads
 from gateway.store.audit.signed_heads import Signature
 from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.engine import Db
@@ -19,7 +19,7 @@ _AT_ONCE = 500
 
 
 async def page_entries(
-    tenant: TenantId, catalog: Catalog, wanted: AuditFilter, *, after: str | None, limit: int
+    tenant: TenantId, catalog: CatalogContext, wanted: AuditFilter, *, after: str | None, limit: int
 ) -> Sequence[AuditEntry]:
     """The tenant's entries that pass the filter, the newest first."""
     async with catalog.store.transaction(tenant) as db:
@@ -31,7 +31,7 @@ def position_of(entry: AuditEntry) -> str:
     return entry.id
 
 
-async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
+async def verify_trail(tenant: TenantId, catalog: CatalogContext) -> AuditTrail:
     """The chains of the tenant's trail with their first faults, its anchor, and what the stores outside have of it.
 
     The stores are read first, then the signatures, of one moment: what either names is in the database by the time
@@ -41,7 +41,7 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
         LimitExceeded: too many trails are being verified.
     """
     async with catalog.verifying.hold(tenant):
-        outside: Sequence[Found] = () if catalog.heads is None else await catalog.heads.read(tenant)
+        outside: Sequence[FoundHeads] = () if catalog.heads is None else await catalog.heads.read(tenant)
         wanted = {trail.number for found in outside for trail in found.heads}
         async with catalog.store.reading(tenant) as db:
             revision = await tenants.revision(tenant, db)
@@ -52,10 +52,10 @@ async def verify_trail(tenant: TenantId, catalog: Catalog) -> Trail:
         await _follow_entries(tenant, catalog, check)
         found_anchor = check.anchor(anchor)
         compared = [compare_heads(found, check.signed, check.last_signature) for found in outside]
-        return Trail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
+        return AuditTrail(chains=check.chains(revision), anchor=found_anchor, stores=compared)
 
 
-def _keys(catalog: Catalog) -> TrailKeys:
+def _keys(catalog: CatalogContext) -> TrailKeys:
     derive = catalog.sealer.derive_all
     return TrailKeys(chain=derive("audit"), signing=derive("audit heads"), anchor=derive(ANCHOR_PURPOSE))
 
@@ -70,7 +70,7 @@ async def _follow_signatures(tenant: TenantId, db: Db, check: TrailCheck) -> Non
         last = part[-1]
 
 
-async def _follow_entries(tenant: TenantId, catalog: Catalog, check: TrailCheck) -> None:
+async def _follow_entries(tenant: TenantId, catalog: CatalogContext, check: TrailCheck) -> None:
     """Part by part; no transaction lasts longer than one."""
     last: Link | None = None
     while True:

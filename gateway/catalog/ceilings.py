@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, replace
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import LIMIT_NAMES, BoundedPolicy, Ceilings, CeilingsInForce
 from gateway.domain.tenancy.policy import Limits, Policy
@@ -14,21 +14,26 @@ from gateway.store import ceilings, policies
 from gateway.store.engine import Db
 
 
-async def get_ceilings(tenant: TenantId, catalog: Catalog) -> CeilingsInForce:
+async def get_ceilings(tenant: TenantId, catalog: CatalogContext) -> CeilingsInForce:
     """The ceilings of the tenant's limits."""
     async with catalog.store.transaction(tenant) as db:
         return CeilingsInForce(own=await ceilings.get(tenant, db), defaults=catalog.ceilings)
 
 
 async def update_ceilings(
-    tenant: TenantId, catalog: Catalog, revise: Callable[[Ceilings], Ceilings], *, by: Author, expected: Expected = None
+    tenant: TenantId,
+    catalog: CatalogContext,
+    revise: Callable[[Ceilings], Ceilings],
+    *,
+    by: Author,
+    expected: Expected = None,
 ) -> CeilingsInForce:
     """The ceilings as revised, in force with the next revision.
 
     Raises:
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="ceilings.update", target="ceilings")
+    entry = CatalogChange(action="ceilings.update", target="ceilings")
     async with change(tenant, catalog, entry, by=by) as db:
         current = await ceilings.get(tenant, db)
         check_version(current, expected)

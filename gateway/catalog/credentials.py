@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
-from gateway.catalog.transaction import Author, Catalog, Change, change
-from gateway.domain.credentials import AUTHORIZATION, Place, StoredCredential
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
+from gateway.domain.credentials import AUTHORIZATION, CredentialLocation, StoredCredential
 from gateway.domain.http.headers import is_private
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import TenantId, new_credential_id
@@ -25,7 +25,7 @@ MOST = 1_000
 """Credentials of one tenant."""
 _MOST_USERS_SHOWN = 20
 _NEVER_FILLED = frozenset({"accept", "content-type"})
-_WITH_FIELD = frozenset({Place.HEADER, Place.QUERY})
+_WITH_FIELD = frozenset({CredentialLocation.HEADER, CredentialLocation.QUERY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class CredentialDraft:
     """What is wanted of a credential; it has a value, or user name and password."""
 
     name: str
-    place: Place
+    place: CredentialLocation
     origins: Sequence[str]
     value: str | None = field(default=None, repr=False)
     username: str | None = field(default=None, repr=False)
@@ -42,7 +42,7 @@ class CredentialDraft:
 
 
 async def create_credential(
-    tenant: TenantId, catalog: Catalog, draft: CredentialDraft, *, by: Author
+    tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft, *, by: Author
 ) -> StoredCredential:
     """A new credential.
 
@@ -52,7 +52,7 @@ async def create_credential(
         LimitExceeded: the tenant has as many as it may.
     """
     made, secret = _compose(draft)
-    entry = Change(action="credential.create", target=draft.name, detail=_detail(made))
+    entry = CatalogChange(action="credential.create", target=draft.name, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await credentials.get(tenant, db, draft.name) is not None:
             conflict = NameConflict(name=draft.name, owner=f"credential:{draft.name}")
@@ -64,7 +64,7 @@ async def create_credential(
 
 
 async def replace_credential(
-    tenant: TenantId, catalog: Catalog, draft: CredentialDraft, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, draft: CredentialDraft, *, by: Author, expected: Expected = None
 ) -> StoredCredential:
     """The credential of the draft's name or id with another secret, place and origins.
 
@@ -74,7 +74,7 @@ async def replace_credential(
         PreconditionFailed: it is another version than expected.
     """
     made, secret = _compose(draft)
-    entry = Change(action="credential.update", target=draft.name)
+    entry = CatalogChange(action="credential.update", target=draft.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, draft.name)
         check_version(current, expected)
@@ -86,7 +86,7 @@ async def replace_credential(
     return revised
 
 
-async def get_credential(tenant: TenantId, catalog: Catalog, name: str) -> StoredCredential:
+async def get_credential(tenant: TenantId, catalog: CatalogContext, name: str) -> StoredCredential:
     """The credential of this name or id, without its secret.
 
     Raises:
@@ -97,7 +97,7 @@ async def get_credential(tenant: TenantId, catalog: Catalog, name: str) -> Store
 
 
 async def page_credentials(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[StoredCredential]:
     """The tenant's credentials in order of names, without their secrets."""
     async with catalog.store.transaction(tenant) as db:
@@ -105,7 +105,7 @@ async def page_credentials(
 
 
 async def remove_credential(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
     """Forget the credential.
 
@@ -114,7 +114,7 @@ async def remove_credential(
         Conflict: handlers or watches name it; the faults say which.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="credential.delete", target=name)
+    entry = CatalogChange(action="credential.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_credential(tenant, db, name)
         check_version(current, expected)
@@ -173,7 +173,7 @@ def _field(draft: CredentialDraft) -> str:
         return AUTHORIZATION
     if draft.field is None:
         raise _refuse("/field", f"required: the name of the {draft.place} that the credential fills")
-    if draft.place is Place.HEADER and not _is_sendable(draft.field):
+    if draft.place is CredentialLocation.HEADER and not _is_sendable(draft.field):
         raise _refuse("/field", "must be the name of a header that requests of the gateway may carry")
     return draft.field
 
@@ -184,7 +184,7 @@ def _is_sendable(header: str) -> bool:
 
 def _secret(draft: CredentialDraft) -> Credential:
     is_login = draft.username is not None and draft.password is not None
-    if draft.place is Place.BASIC:
+    if draft.place is CredentialLocation.BASIC:
         if draft.value is not None or not is_login:
             raise _refuse("", "a basic credential has username and password, and no value")
         if ":" in (draft.username or ""):
@@ -192,7 +192,7 @@ def _secret(draft: CredentialDraft) -> Credential:
         return Credential(username=draft.username, value=draft.password or "")
     if draft.value is None or draft.username is not None or draft.password is not None:
         raise _refuse("", f"a {draft.place} credential has a value, and no username and password")
-    if draft.place is not Place.QUERY and not is_header_value(draft.value):
+    if draft.place is not CredentialLocation.QUERY and not is_header_value(draft.value):
         raise _refuse("/value", "must be visible ASCII to go into a header")
     return Credential(value=draft.value)
 

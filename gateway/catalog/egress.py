@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.egress import Egress
 from gateway.errors import Fault, InvalidBody, NotFound
@@ -18,14 +18,14 @@ from gateway.store.engine import Store
 from gateway.upstream.egress.allow_list import FORM, NOTHING, AllowList, read_entry, read_stored, write_entry
 
 
-async def get_egress(tenant: TenantId, catalog: Catalog) -> Egress:
+async def get_egress(tenant: TenantId, catalog: CatalogContext) -> Egress:
     """The tenant's allow-list; empty where none was set."""
     async with catalog.store.transaction(tenant) as db:
         return await egress.get(tenant, db)
 
 
 async def replace_egress(
-    tenant: TenantId, catalog: Catalog, allow: Sequence[str], *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, allow: Sequence[str], *, by: Author, expected: Expected = None
 ) -> Egress:
     """The tenant's allow-list replaced by these entries, in force with the next revision.
 
@@ -35,7 +35,7 @@ async def replace_egress(
         PreconditionFailed: it is another version than expected.
     """
     wanted = _read(allow)
-    entry = Change(action="egress.update", target="egress")
+    entry = CatalogChange(action="egress.update", target="egress")
     async with change(tenant, catalog, entry, by=by) as db:
         current = await egress.get(tenant, db)
         check_version(current, expected)

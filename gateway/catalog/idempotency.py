@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.idempotency import Attempt, KeptAnswer
 from gateway.domain.identifiers import TenantId, mint
 from gateway.domain.refusals import AnswerNotKept, IdempotencyKeyReused, RequestInProgress
@@ -25,7 +25,7 @@ from gateway.errors import LimitExceeded, SecretUnreadable
 from gateway.store import idempotency, jobs
 from gateway.store.engine import Db
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.jobs import DueWork
+from gateway.store.jobs import Job
 
 KIND = "idempotency"
 KEPT = timedelta(hours=24)
@@ -49,7 +49,7 @@ class KeyedRequest:
     parts: Sequence[bytes]
 
 
-async def reserve(tenant: TenantId, catalog: Catalog, request: KeyedRequest) -> Attempt | KeptAnswer:
+async def reserve(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest) -> Attempt | KeptAnswer:
     """The attempt that may run now, or the answer that the request had.
 
     Raises:
@@ -79,7 +79,7 @@ async def reserve(tenant: TenantId, catalog: Catalog, request: KeyedRequest) -> 
         return attempt
 
 
-async def keep(tenant: TenantId, catalog: Catalog, attempt: Attempt, answer: KeptAnswer) -> None:
+async def keep(tenant: TenantId, catalog: CatalogContext, attempt: Attempt, answer: KeptAnswer) -> None:
     """Seal and store the answer; its body only where it and all kept ones are within their limits."""
     packed = None if answer.body is None else zlib.compress(answer.body)
     async with catalog.store.transaction(tenant) as db:
@@ -94,13 +94,13 @@ async def keep(tenant: TenantId, catalog: Catalog, attempt: Attempt, answer: Kep
         await idempotency.keep(tenant, db, attempt, sealed)
 
 
-async def release(tenant: TenantId, catalog: Catalog, attempt: Attempt) -> None:
+async def release(tenant: TenantId, catalog: CatalogContext, attempt: Attempt) -> None:
     """Forget a request that changed nothing, so that it may be sent again; one whose change was committed stays."""
     async with catalog.store.transaction(tenant) as db:
         await idempotency.release(tenant, db, attempt, now=datetime.now(UTC))
 
 
-async def clean_up(catalog: Catalog, due: DueWork) -> None:
+async def clean_up(catalog: CatalogContext, due: Job) -> None:
     """Forget a tenant's expired records, and come back when the next one expires."""
     now = datetime.now(UTC)
     async with catalog.store.upkeep(due.tenant) as db:
@@ -125,7 +125,7 @@ async def _check_room(tenant: TenantId, db: Db, caller: Caller) -> None:
 
 
 def _new_record(
-    tenant: TenantId, catalog: Catalog, request: KeyedRequest, attempt: Attempt, now: datetime
+    tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, attempt: Attempt, now: datetime
 ) -> IdempotencyRecord:
     wrapped = catalog.sealer.new_tenant_key(tenant)
     fingerprint = _digest(request.parts)  # sealed: a digest of a body with a short secret in it could be guessed
@@ -140,7 +140,7 @@ def _new_record(
     )
 
 
-def _check_same(tenant: TenantId, catalog: Catalog, request: KeyedRequest, record: IdempotencyRecord) -> None:
+def _check_same(tenant: TenantId, catalog: CatalogContext, request: KeyedRequest, record: IdempotencyRecord) -> None:
     try:
         seen = catalog.sealer.open(tenant, record.wrapped, record.request, KIND, record.id, _REQUEST)
     except SecretUnreadable:
@@ -153,7 +153,7 @@ def _check_same(tenant: TenantId, catalog: Catalog, request: KeyedRequest, recor
         )
 
 
-def _open_answer(tenant: TenantId, catalog: Catalog, record: IdempotencyRecord) -> KeptAnswer:
+def _open_answer(tenant: TenantId, catalog: CatalogContext, record: IdempotencyRecord) -> KeptAnswer:
     if record.answer is None:
         raise AnswerNotKept("the request was done, but its replica ended before the answer was kept; see what there is")
     plain = catalog.sealer.open(tenant, record.wrapped, record.answer, KIND, record.id, _ANSWER)
@@ -165,8 +165,8 @@ def _open_answer(tenant: TenantId, catalog: Catalog, record: IdempotencyRecord) 
     return KeptAnswer(status=status, headers=headers, body=zlib.decompress(packed))
 
 
-def _clean_up(tenant: TenantId, at: datetime) -> DueWork:
-    return DueWork(tenant=tenant, id=KIND, kind=KIND, due_at=at)
+def _clean_up(tenant: TenantId, at: datetime) -> Job:
+    return Job(tenant=tenant, id=KIND, kind=KIND, due_at=at)
 
 
 def _in_progress() -> RequestInProgress:

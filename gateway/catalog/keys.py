@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.profiles import exists
-from gateway.catalog.transaction import Author, Catalog, Change, announce, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import KeyChanged
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.order import KEYED, Order
@@ -33,7 +33,9 @@ class KeyDraft:
     expires_at: datetime | None = None
 
 
-async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by: Author) -> tuple[Key, MintedKey]:
+async def create_key(
+    tenant: TenantId, catalog: CatalogContext, draft: KeyDraft, *, by: Author
+) -> tuple[Key, MintedKey]:
     """A new key, and the only sight of its text.
 
     Raises:
@@ -61,7 +63,7 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
         version=1,
     )
     detail: dict[str, object] = {"name": key.name, "scopes": sorted(key.scopes), "subject": key.subject}
-    async with change(tenant, catalog, Change(action="key.create", target=key.id, detail=detail), by=by) as db:
+    async with change(tenant, catalog, CatalogChange(action="key.create", target=key.id, detail=detail), by=by) as db:
         await _check_profile(tenant, db, draft.profile)
         if await keys.count(tenant, db) >= MOST:
             raise LimitExceeded(f"the tenant has {MOST} keys, the most it may have; delete revoked or unused ones")
@@ -69,7 +71,7 @@ async def create_key(tenant: TenantId, catalog: Catalog, draft: KeyDraft, *, by:
     return key, minted
 
 
-async def get_key(tenant: TenantId, catalog: Catalog, key: KeyId) -> Key:
+async def get_key(tenant: TenantId, catalog: CatalogContext, key: KeyId) -> Key:
     """The key of this id.
 
     Raises:
@@ -80,7 +82,7 @@ async def get_key(tenant: TenantId, catalog: Catalog, key: KeyId) -> Key:
 
 
 async def page_keys(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Key]:
     """The tenant's keys that follow a place in an order, by default that of ids."""
     async with catalog.store.transaction(tenant) as db:
@@ -89,7 +91,7 @@ async def page_keys(
 
 async def update_key(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     key: KeyId,
     revise: Callable[[Key], Key],
     *,
@@ -112,11 +114,13 @@ async def update_key(
             _check_end(revised.expires_at)
         return revised
 
-    return await _save(tenant, catalog, Change(action="key.update", target=key), checked, by=by, expected=expected)
+    return await _save(
+        tenant, catalog, CatalogChange(action="key.update", target=key), checked, by=by, expected=expected
+    )
 
 
 async def rotate_key(
-    tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
 ) -> tuple[Key, MintedKey]:
     """The key with a new secret, same id and subject; the old text ends, the new one is seen here only.
 
@@ -134,11 +138,13 @@ async def rotate_key(
             raise Conflict("the key was revoked; create another")
         return replace(current, digest=catalog.digest(minted.text))
 
-    entry = Change(action="key.rotate", target=key)
+    entry = CatalogChange(action="key.rotate", target=key)
     return await _save(tenant, catalog, entry, renew, by=by, expected=expected), minted
 
 
-async def revoke_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None) -> Key:
+async def revoke_key(
+    tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
+) -> Key:
     """The key, ended for good; doing it again changes nothing about when.
 
     Raises:
@@ -149,17 +155,19 @@ async def revoke_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Auth
     def end(current: Key) -> Key:
         return replace(current, revoked_at=current.revoked_at or datetime.now(UTC))
 
-    return await _save(tenant, catalog, Change(action="key.revoke", target=key), end, by=by, expected=expected)
+    return await _save(tenant, catalog, CatalogChange(action="key.revoke", target=key), end, by=by, expected=expected)
 
 
-async def delete_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Author, expected: Expected = None) -> None:
+async def delete_key(
+    tenant: TenantId, catalog: CatalogContext, key: KeyId, *, by: Author, expected: Expected = None
+) -> None:
     """Forget the key.
 
     Raises:
         NotFound: the tenant has none of this id.
         PreconditionFailed: it is another version than expected.
     """
-    async with change(tenant, catalog, Change(action="key.delete", target=key), by=by) as db:
+    async with change(tenant, catalog, CatalogChange(action="key.delete", target=key), by=by) as db:
         check_version(await _get(tenant, db, key), expected)
         await keys.remove(tenant, db, key)
     await announce(catalog, KeyChanged(tenant=tenant, key=key, is_ended=True))
@@ -167,8 +175,8 @@ async def delete_key(tenant: TenantId, catalog: Catalog, key: KeyId, *, by: Auth
 
 async def _save(
     tenant: TenantId,
-    catalog: Catalog,
-    entry: Change,
+    catalog: CatalogContext,
+    entry: CatalogChange,
     revise: Callable[[Key], Key],
     *,
     by: Author,

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from gateway.catalog.ceilings import bounded_policy, changed, raise_defaults, refuse_above
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import read_origins
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import WORKING, Policy, Safety
@@ -14,7 +14,7 @@ from gateway.errors import Fault, NotYetSupported
 from gateway.store import ceilings, policies
 
 
-async def get_policy(tenant: TenantId, catalog: Catalog) -> BoundedPolicy:
+async def get_policy(tenant: TenantId, catalog: CatalogContext) -> BoundedPolicy:
     """The tenant's policy, the default where none was set, and the ceilings over its limits."""
     async with catalog.store.transaction(tenant) as db:
         return await bounded_policy(tenant, db, catalog.ceilings)
@@ -22,7 +22,7 @@ async def get_policy(tenant: TenantId, catalog: Catalog) -> BoundedPolicy:
 
 async def update_policy(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     revise: Callable[[Policy], Policy],
     *,
     by: Author,
@@ -37,7 +37,7 @@ async def update_policy(
         NotYetSupported: a level would need what does not exist yet.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="policy.update", target="policy")
+    entry = CatalogChange(action="policy.update", target="policy")
     async with change(tenant, catalog, entry, by=by) as db:
         bounded = await bounded_policy(tenant, db, catalog.ceilings)
         current = bounded.stored

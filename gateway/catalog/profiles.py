@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.catalog.credentials import refuse_in_use
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import ProfileId, TenantId
 from gateway.domain.order import KEYED, Order, follows
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile
@@ -19,14 +19,14 @@ DEFAULT = Profile(id=ProfileId(DEFAULT_PROFILE), name=DEFAULT_PROFILE, descripti
 _RESERVED = {DEFAULT_PROFILE: "builtin", "hooks": "the path of webhooks"}
 
 
-async def create_profile(tenant: TenantId, catalog: Catalog, profile: Profile, *, by: Author) -> Profile:
+async def create_profile(tenant: TenantId, catalog: CatalogContext, profile: Profile, *, by: Author) -> Profile:
     """A new profile.
 
     Raises:
         NameTaken: the tenant has one of this name, or the name stands for something else in URLs.
         LimitExceeded: the tenant has as many as it may.
     """
-    entry = Change(action="profile.create", target=profile.name, detail={"id": profile.id})
+    entry = CatalogChange(action="profile.create", target=profile.name, detail={"id": profile.id})
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_taken(tenant, db, profile.name)
         if await profiles.count(tenant, db) >= MOST:
@@ -35,7 +35,7 @@ async def create_profile(tenant: TenantId, catalog: Catalog, profile: Profile, *
     return profile
 
 
-async def get_profile(tenant: TenantId, catalog: Catalog, name: str) -> Profile:
+async def get_profile(tenant: TenantId, catalog: CatalogContext, name: str) -> Profile:
     """The profile of this name or id.
 
     Raises:
@@ -48,7 +48,7 @@ async def get_profile(tenant: TenantId, catalog: Catalog, name: str) -> Profile:
 
 
 async def page_profiles(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Profile]:
     """The tenant's profiles in order of names, `default` among them."""
     async with catalog.store.transaction(tenant) as db:
@@ -60,7 +60,7 @@ async def page_profiles(
 
 async def update_profile(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     name: str,
     revise: Callable[[Profile], Profile],
     *,
@@ -75,7 +75,7 @@ async def update_profile(
         PreconditionFailed: it is another version than expected.
     """
     _refuse_default(name)
-    entry = Change(action="profile.update", target=name)
+    entry = CatalogChange(action="profile.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_profile(tenant, db, name)
         check_version(current, expected)
@@ -85,7 +85,7 @@ async def update_profile(
 
 
 async def remove_profile(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
     """Remove the profile.
 
@@ -95,7 +95,7 @@ async def remove_profile(
         PreconditionFailed: it is another version than expected.
     """
     _refuse_default(name)
-    entry = Change(action="profile.delete", target=name)
+    entry = CatalogChange(action="profile.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_profile(tenant, db, name)
         check_version(current, expected)

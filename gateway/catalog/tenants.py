@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import structlog
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, Catalog, Change, announce, change, record
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change, record
 from gateway.domain.audit import AnchorKind
 from gateway.domain.events import TenantRemoved
 from gateway.domain.identifiers import TenantId, new_tenant_id
@@ -23,14 +23,14 @@ from gateway.store.engine import Db
 log = structlog.get_logger(__name__)
 
 
-async def create_tenant(catalog: Catalog, slug: str, name: str, *, by: Author) -> Tenant:
+async def create_tenant(catalog: CatalogContext, slug: str, name: str, *, by: Author) -> Tenant:
     """A new tenant with nothing in it.
 
     Raises:
         NameTaken: the slug is another tenant's.
     """
     tenant = Tenant(id=new_tenant_id(), slug=slug, name=name, revision=1, created_at=datetime.now(UTC))
-    entry = Change(action=CREATION, target=slug)
+    entry = CatalogChange(action=CREATION, target=slug)
     try:
         async with catalog.store.transaction(tenant.id) as db:
             await tenants.insert(tenant, db)
@@ -43,7 +43,7 @@ async def create_tenant(catalog: Catalog, slug: str, name: str, *, by: Author) -
     return tenant
 
 
-async def find_tenant(catalog: Catalog, slug_or_id: str) -> Tenant:
+async def find_tenant(catalog: CatalogContext, slug_or_id: str) -> Tenant:
     """The tenant of this slug or id.
 
     Raises:
@@ -60,7 +60,7 @@ async def find_tenant(catalog: Catalog, slug_or_id: str) -> Tenant:
     return found
 
 
-async def get_tenant(tenant: TenantId, catalog: Catalog) -> Tenant:
+async def get_tenant(tenant: TenantId, catalog: CatalogContext) -> Tenant:
     """The tenant of this id.
 
     Raises:
@@ -70,14 +70,16 @@ async def get_tenant(tenant: TenantId, catalog: Catalog) -> Tenant:
         return await _get(tenant, db)
 
 
-async def page_tenants(catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED) -> Sequence[Tenant]:
+async def page_tenants(
+    catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
+) -> Sequence[Tenant]:
     """Tenants that follow a place in an order, by default that of slugs, for operators."""
     async with catalog.store.unscoped() as db:
         return await tenants.page(db, after=after, limit=limit, order=order)
 
 
 async def rename_tenant(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> Tenant:
     """The tenant under another name for people; its slug stays.
 
@@ -85,7 +87,7 @@ async def rename_tenant(
         NotFound: the tenant is gone.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="tenant.rename", target=tenant)
+    entry = CatalogChange(action="tenant.rename", target=tenant)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _get(tenant, db)
         check_version(replace(current, revision=current.revision - 1), expected)
@@ -94,14 +96,14 @@ async def rename_tenant(
     return replace(current, name=name)
 
 
-async def remove_tenant(tenant: TenantId, catalog: Catalog, *, by: Author, expected: Expected = None) -> None:
+async def remove_tenant(tenant: TenantId, catalog: CatalogContext, *, by: Author, expected: Expected = None) -> None:
     """Remove the tenant with everything that is its own but its audit trail.
 
     Raises:
         NotFound: the tenant is gone.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="tenant.delete", target=tenant)
+    entry = CatalogChange(action="tenant.delete", target=tenant)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _get(tenant, db)
         check_version(replace(current, revision=current.revision - 1), expected)

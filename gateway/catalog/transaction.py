@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import anyio
 import structlog
 
-from gateway.catalog.snapshots.python_primitives import CodeCatalog
-from gateway.catalog.sources.document_workers import Workers
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives
+from gateway.catalog.sources.document_workers import DocumentWorkers
 from gateway.domain.events import CatalogMoved, Event
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.idempotency import Attempt
@@ -24,9 +24,9 @@ from gateway.errors import Conflict, RedisUnavailable
 from gateway.store import idempotency, tenants
 from gateway.store.audit import entries
 from gateway.store.audit.outside_heads import OutsideHeads
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 log = structlog.get_logger(__name__)
 
@@ -45,12 +45,12 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class CatalogContext:
     """What the verbs of the catalog work with; every member is opened by the app."""
 
     store: Store
-    sealer: Sealer
-    upstream: Upstream
+    sealer: EnvelopeCipher
+    upstream: UpstreamClient
     publish: Callable[[Event], Awaitable[None]]
     digest: Callable[[str], bytes]
     """What is stored of the text of an API key."""
@@ -58,19 +58,19 @@ class Catalog:
     cursor_key: bytes
     environment: str = "live"
     document_limit: int = 32 * 1024 * 1024
-    workers: Workers = field(default_factory=Workers)
+    workers: DocumentWorkers = field(default_factory=DocumentWorkers)
     verifying: FairShare = field(default_factory=lambda: FairShare("verifications", places=2, queue=16, patience_s=60))
     """Who may verify an audit trail, which takes long when the trail is."""
     heads: OutsideHeads | None = None
     """Stores of audit heads outside the database."""
-    code: CodeCatalog | None = None
+    code: PythonPrimitives | None = None
     """What code adds to tenants' catalogs."""
     ceilings: Limits = DEFAULT_CEILINGS
     """The ceilings of a tenant's limits where the operator has set none."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Change:
+class CatalogChange:
     """What an audit entry says of a change; `target` and `detail` may be filled in while it is made."""
 
     action: str
@@ -79,7 +79,7 @@ class Change:
 
 
 @asynccontextmanager
-async def change(tenant: TenantId, catalog: Catalog, entry: Change, *, by: Author) -> AsyncGenerator[Db]:
+async def change(tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, by: Author) -> AsyncGenerator[Db]:
     """One change of a tenant's catalog: all of the block, the next revision and the audit entry, or nothing.
 
     Raises:
@@ -92,7 +92,9 @@ async def change(tenant: TenantId, catalog: Catalog, entry: Change, *, by: Autho
     await announce(catalog, CatalogMoved(tenant=tenant, revision=revision))
 
 
-async def record(tenant: TenantId, catalog: Catalog, entry: Change, *, db: Db, by: Author, revision: int) -> None:
+async def record(
+    tenant: TenantId, catalog: CatalogContext, entry: CatalogChange, *, db: Db, by: Author, revision: int
+) -> None:
     """Append the audit entry of a change to the transaction that makes it.
 
     Raises:
@@ -113,7 +115,7 @@ async def record(tenant: TenantId, catalog: Catalog, entry: Change, *, db: Db, b
     )
 
 
-async def announce(catalog: Catalog, event: Event) -> None:
+async def announce(catalog: CatalogContext, event: Event) -> None:
     """Tell all replicas; an event that is lost costs time, never truth."""
     try:
         with anyio.fail_after(_PUBLISH_S):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, is_object, pick, read_json
 
@@ -20,9 +20,9 @@ def parse_arguments(given: Sequence[str], *, whole: str | None, schema: object) 
     for text in given:
         name, equals, raw = text.partition("=")
         if not equals or not name:
-            raise Failure(f"{text!r} is no argument: write NAME=VALUE", Exit.USAGE)
+            raise Failure(f"{text!r} is no argument: write NAME=VALUE", ExitCode.USAGE)
         if name in arguments:
-            raise Failure(f"argument {name!r} is given twice", Exit.USAGE)
+            raise Failure(f"argument {name!r} is given twice", ExitCode.USAGE)
         arguments[name] = parse_value(raw, pick(schema, "properties", name), root=schema)
     return arguments
 
@@ -97,7 +97,7 @@ def _parse_whole(whole: str | None) -> JsonObject:
     try:
         value = read_json(whole)
     except ValueError as error:
-        raise Failure(f"--args is no JSON: {error}", Exit.USAGE) from None
+        raise Failure(f"--args is no JSON: {error}", ExitCode.USAGE) from None
     if not is_object(value):
-        raise Failure("--args must be a JSON object", Exit.USAGE)
+        raise Failure("--args must be a JSON object", ExitCode.USAGE)
     return value

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Exit(IntEnum):
+class ExitCode(IntEnum):
     """How a command ended."""
 
     OK = 0
@@ -18,31 +18,31 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.OK: "done",
-    Exit.FAILED: "refused by the gateway or failed; a tool call whose result is an error",
-    Exit.USAGE: "wrong usage, or a setting that is broken",
-    Exit.UNREACHABLE: "the gateway does not answer at its URL",
-    Exit.DENIED: "no credential, or one that is not allowed to do this",
-    Exit.NOT_FOUND: "it does not exist, or is not yours",
-    Exit.CONFLICT: "it contradicts what is stored: a name that is taken, another version",
-    Exit.BUSY: "a limit is reached or a part of the gateway is away; try again",
-    Exit.INTERRUPTED: "interrupted before it was done",
+    ExitCode.OK: "done",
+    ExitCode.FAILED: "refused by the gateway or failed; a tool call whose result is an error",
+    ExitCode.USAGE: "wrong usage, or a setting that is broken",
+    ExitCode.UNREACHABLE: "the gateway does not answer at its URL",
+    ExitCode.DENIED: "no credential, or one that is not allowed to do this",
+    ExitCode.NOT_FOUND: "it does not exist, or is not yours",
+    ExitCode.CONFLICT: "it contradicts what is stored: a name that is taken, another version",
+    ExitCode.BUSY: "a limit is reached or a part of the gateway is away; try again",
+    ExitCode.INTERRUPTED: "interrupted before it was done",
 }
 
 _BY_STATUS = {
-    401: Exit.DENIED,
-    403: Exit.DENIED,
-    404: Exit.NOT_FOUND,
-    409: Exit.CONFLICT,
-    412: Exit.CONFLICT,
-    429: Exit.BUSY,
-    503: Exit.BUSY,
+    401: ExitCode.DENIED,
+    403: ExitCode.DENIED,
+    404: ExitCode.NOT_FOUND,
+    409: ExitCode.CONFLICT,
+    412: ExitCode.CONFLICT,
+    429: ExitCode.BUSY,
+    503: ExitCode.BUSY,
 }
 
 
-def exit_for_status(status: int) -> Exit:
+def exit_for_status(status: int) -> ExitCode:
     """The exit code for an HTTP status that is not a success."""
-    return _BY_STATUS.get(status, Exit.FAILED)
+    return _BY_STATUS.get(status, ExitCode.FAILED)
 
 
 def describe_exits() -> str:

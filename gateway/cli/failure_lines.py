@@ -12,7 +12,7 @@ from typing import Any
 import click
 import structlog
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.telemetry.logs import configure_logging
 
@@ -40,7 +40,7 @@ def failures_as_lines() -> Generator[None]:
         raise click.Abort from None  # click itself would write an empty line
     except Exception as error:
         failure = failure_from_any(error)
-        raise _LoggedFailure(failure.message, Exit(failure.exit_code), faults=failure.faults) from error
+        raise _LoggedFailure(failure.message, ExitCode(failure.exit_code), faults=failure.faults) from error
 
 
 def _log_the_rest() -> None:

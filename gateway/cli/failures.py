@@ -5,14 +5,14 @@ from typing import cast
 
 import click
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.errors import BrokenSetting, Fault, GatewayError
 
 
 class Failure(Exception):
     """One line for standard error, the faults behind it, and the exit code."""
 
-    def __init__(self, message: str, exit_code: Exit = Exit.FAILED, *, faults: Sequence[Fault] = ()) -> None:
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED, *, faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.message = one_line(message)
         self.exit_code = exit_code
@@ -47,7 +47,7 @@ def describe_fault(fault: Fault) -> str:
 
 def failure_of(error: GatewayError) -> Failure:
     """The failure that an error raised in this process is to whoever started it."""
-    code = Exit.USAGE if isinstance(error, BrokenSetting) else Exit.FAILED
+    code = ExitCode.USAGE if isinstance(error, BrokenSetting) else ExitCode.FAILED
     return Failure(error.message, code, faults=error.faults)
 
 
@@ -56,7 +56,7 @@ def failure_from_any(error: Exception) -> Failure:
     if isinstance(error, Failure):
         return error
     if isinstance(error, click.ClickException):
-        return Failure(error.format_message(), Exit.USAGE)
+        return Failure(error.format_message(), ExitCode.USAGE)
     return Failure(str(error) if isinstance(error, OSError) else f"unexpected {type(error).__name__}: {error}")
 
 

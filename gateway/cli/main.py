@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from gateway.cli.exit_codes import Exit, describe_exits
+from gateway.cli.exit_codes import ExitCode, describe_exits
 from gateway.cli.failures import Failure, failure_from_any
 from gateway.cli.input.options import json_option, key_option, tenant_option, url_option
 from gateway.cli.lazy_group import LazyGroup
@@ -94,11 +94,11 @@ def _run() -> int:
         return failure.exit_code
     except click.ClickException as error:
         error.show()
-        return Exit.USAGE
+        return ExitCode.USAGE
     except click.Abort:
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except Exception as error:
         logging.getLogger("gateway.cli").debug("command_failed", exc_info=True)
         failure_from_any(error).show()
-        return Exit.FAILED
-    return ended if isinstance(ended, int) else Exit.OK
+        return ExitCode.FAILED
+    return ended if isinstance(ended, int) else ExitCode.OK

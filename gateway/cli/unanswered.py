@@ -2,7 +2,7 @@
 
 import httpx
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says where it is"
@@ -11,6 +11,6 @@ _NEXT = "is it running? `gateway serve` starts one; --url or GATEWAY_URL says wh
 def unanswered(url: str, error: httpx.TransportError) -> Failure:
     """The failure that names the URL, and what to try where nobody listens there."""
     if isinstance(error, httpx.TimeoutException):
-        return Failure(f"{url} did not answer in time", Exit.UNREACHABLE)
+        return Failure(f"{url} did not answer in time", ExitCode.UNREACHABLE)
     said = f"cannot reach {url}: {error or type(error).__name__}"
-    return Failure(f"{said}; {_NEXT}" if isinstance(error, httpx.ConnectError) else said, Exit.UNREACHABLE)
+    return Failure(f"{said}; {_NEXT}" if isinstance(error, httpx.ConnectError) else said, ExitCode.UNREACHABLE)

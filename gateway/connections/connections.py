@@ -17,14 +17,14 @@ import structlog
 from anyio.abc import TaskGroup
 
 from gateway.catalog.snapshots.snapshots import Snapshots
-from gateway.connections.subscribers import Follower, Listener, Room, Roster
+from gateway.connections.subscribers import Listener, Subscriber, SubscriberIndex, TenantSubscribers
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import NotFound, Unavailable
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
-from gateway.registry.views import Views
+from gateway.registry.views import ViewCache
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class Connections:
     def __init__(
         self,
         snapshots: Snapshots,
-        views: Views,
+        views: ViewCache,
         cursors: Cursors,
         *,
         repair_s: float = REPAIR_S,
@@ -81,7 +81,7 @@ class Connections:
         self._cursors = cursors
         self._repair_s = repair_s
         self._still_valid = still_valid
-        self._roster = Roster()
+        self._subscribers = SubscriberIndex()
         self.open_count = 0
         """How many connections are open now."""
         self._doubt = anyio.Event()
@@ -106,7 +106,7 @@ class Connections:
     @property
     def follower_count(self) -> int:
         """How many of them follow their tenant's catalog."""
-        return len(self._roster)
+        return len(self._subscribers)
 
     def open(self, principal: Principal, profile: str = DEFAULT_PROFILE) -> AbstractAsyncContextManager[Registry, None]:
         """Attach a client for as long as the block runs, and show it the newest registry.
@@ -135,7 +135,7 @@ class Connections:
         principal's key no longer good for it.
         """
         tenant = shown.principal.tenant
-        leave = self._roster.join(tenant, Follower(shown, listener))
+        leave = self._subscribers.join(tenant, Subscriber(shown, listener))
         self.refresh(tenant, self._snapshots.newest(tenant))
         return leave
 
@@ -151,7 +151,7 @@ class Connections:
 
     def refresh(self, tenant: TenantId, revision: int) -> None:
         """The tenant's catalog has reached this revision: load it once, and let every follower adopt it."""
-        room = self._roster.find(tenant)
+        room = self._subscribers.find(tenant)
         if room is None:
             return
         room.wanted = max(room.wanted, revision)
@@ -160,15 +160,15 @@ class Connections:
 
     def renew(self, code: int) -> None:
         """What code has registered has reached this generation: let every follower adopt it."""
-        for tenant in self._roster:
-            room = self._roster.find(tenant)
+        for tenant in self._subscribers:
+            room = self._subscribers.find(tenant)
             if room is not None:
                 room.code = max(room.code, code)
                 self._bring_up(tenant, room)
 
     def forget(self, tenant: TenantId) -> None:
         """The tenant is gone: tell its followers and let them go."""
-        room = self._roster.remove(tenant)
+        room = self._subscribers.remove(tenant)
         if room is not None:
             for follower in tuple(room.followers.values()):
                 follower.lose()
@@ -177,12 +177,12 @@ class Connections:
         """Hints may have been lost: compare what is followed with the database now."""
         self._doubt.set()
 
-    def _bring_up(self, tenant: TenantId, room: Room) -> None:
+    def _bring_up(self, tenant: TenantId, room: TenantSubscribers) -> None:
         if room.is_behind and not room.is_refreshing and self._tasks is not None:
             room.is_refreshing = True
             self._tasks.start_soon(self._refresh, tenant, room)
 
-    async def _refresh(self, tenant: TenantId, room: Room) -> None:
+    async def _refresh(self, tenant: TenantId, room: TenantSubscribers) -> None:
         try:
             while room.is_behind:
                 wanted, code = room.wanted, room.code
@@ -202,7 +202,7 @@ class Connections:
         finally:
             room.is_refreshing = False
 
-    async def _examine(self, tenant: TenantId, room: Room) -> None:
+    async def _examine(self, tenant: TenantId, room: TenantSubscribers) -> None:
         """Let go of whoever follows with a credential that is no longer good."""
         for principal in room.principals:
             try:
@@ -214,7 +214,7 @@ class Connections:
                 log.info("follower_dismissed", tenant_id=tenant, principal=principal.name)
                 room.lose(principal)
                 self.dismissed(principal)
-        self._roster.tidy(tenant, room)
+        self._subscribers.tidy(tenant, room)
 
     async def _repair(self) -> None:
         while True:
@@ -230,11 +230,11 @@ class Connections:
 
     async def _compare(self) -> None:
         """Ask the database how far every tenant is that somebody follows, and who of them still may."""
-        for tenant in self._roster:
+        for tenant in self._subscribers:
             try:
                 self.refresh(tenant, await self._snapshots.reread(tenant))
             except NotFound:
                 self.forget(tenant)
-            room = self._roster.find(tenant)
+            room = self._subscribers.find(tenant)
             if room is not None:
                 await self._examine(tenant, room)

@@ -9,7 +9,7 @@ from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.registry.registry import Registry
-from gateway.registry.views import View
+from gateway.registry.views import SnapshotView
 
 log = structlog.get_logger(__name__)
 
@@ -17,7 +17,7 @@ Listener = Callable[[Registry, Registry | None], None]
 """Told what was shown and what is shown from now on; None when there is nothing any more: no tenant, or no key."""
 
 
-class Follower:
+class Subscriber:
     """One client that stays, and the registry it was shown last."""
 
     __slots__ = ("_listener", "registry")
@@ -26,7 +26,7 @@ class Follower:
         self.registry = shown
         self._listener = listener
 
-    def adopt(self, view: View) -> None:
+    def adopt(self, view: SnapshotView) -> None:
         """Show this view from now on, if it is newer than what is shown."""
         old = self.registry
         if view.snapshot.order > old.view.snapshot.order:
@@ -44,13 +44,13 @@ class Follower:
             log.exception("follower_failed", tenant_id=old.principal.tenant)
 
 
-class Room:
+class TenantSubscribers:
     """The followers of one tenant; `wanted` and `code` are the newest revision and generation of code heard of."""
 
     __slots__ = ("code", "followers", "is_refreshing", "wanted")
 
     def __init__(self) -> None:
-        self.followers: dict[object, Follower] = {}
+        self.followers: dict[object, Subscriber] = {}
         self.wanted = 0
         self.code = 0
         self.is_refreshing = False
@@ -77,18 +77,18 @@ class Room:
             if follower is not None:
                 follower.lose()
 
-    def show(self, view: View) -> None:
+    def show(self, view: SnapshotView) -> None:
         """Let every follower adopt the view."""
         self.wanted = max(self.wanted, view.snapshot.revision)
         for follower in tuple(self.followers.values()):
             follower.adopt(view)
 
 
-class Roster:
+class SubscriberIndex:
     """The rooms of this replica; one that is empty is not kept."""
 
     def __init__(self) -> None:
-        self._rooms: dict[TenantId, Room] = {}
+        self._rooms: dict[TenantId, TenantSubscribers] = {}
 
     def __len__(self) -> int:
         """How many follow, of all tenants."""
@@ -98,13 +98,13 @@ class Roster:
         """The tenants that somebody follows, as of now."""
         return iter(tuple(self._rooms))
 
-    def find(self, tenant: TenantId) -> Room | None:
+    def find(self, tenant: TenantId) -> TenantSubscribers | None:
         """The followers of the tenant; None when there are none."""
         return self._rooms.get(tenant)
 
-    def join(self, tenant: TenantId, follower: Follower) -> Callable[[], None]:
+    def join(self, tenant: TenantId, follower: Subscriber) -> Callable[[], None]:
         """Add a follower; the answer takes it out again, once or more often."""
-        room = self._rooms.setdefault(tenant, Room())
+        room = self._rooms.setdefault(tenant, TenantSubscribers())
         token = object()
         room.followers[token] = follower
 
@@ -114,11 +114,11 @@ class Roster:
 
         return leave
 
-    def tidy(self, tenant: TenantId, room: Room) -> None:
+    def tidy(self, tenant: TenantId, room: TenantSubscribers) -> None:
         """Forget the room if nobody is left in it."""
         if not room.followers and self._rooms.get(tenant) is room:
             del self._rooms[tenant]
 
-    def remove(self, tenant: TenantId) -> Room | None:
+    def remove(self, tenant: TenantId) -> TenantSubscribers | None:
         """Take out everybody who follows the tenant."""
         return self._rooms.pop(tenant, None)

@@ -64,7 +64,7 @@ def _dotted(pointer: str) -> str:
     return ".".join(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/") if token)
 
 
-class Form:
+class FieldReader:
     """One object that was sent; fields that are not known are faults."""
 
     def __init__(self, raw: object, known: Collection[str], *, where: str, faults: Faults) -> None:
@@ -198,9 +198,11 @@ class Form:
                 self.faults.add(self.at(name) + point(index), f"has to be text of at most {longest} characters")
         return tuple(found)
 
-    def form(self, name: str, known: Collection[str]) -> "Form | None":
+    def form(self, name: str, known: Collection[str]) -> "FieldReader | None":
         """The object under a field, if it was sent."""
-        return Form(self._members[name], known, where=self.at(name), faults=self.faults) if self.has(name) else None
+        return (
+            FieldReader(self._members[name], known, where=self.at(name), faults=self.faults) if self.has(name) else None
+        )
 
     def _is_there(self, name: str, *, required: bool) -> bool:
         if self.has(name):

@@ -189,7 +189,7 @@ class HeadsCompared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trail:
+class AuditTrail:
     """A tenant's trail after it was verified."""
 
     chains: Sequence[Chain]

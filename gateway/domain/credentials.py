@@ -7,7 +7,7 @@ from enum import StrEnum
 from gateway.domain.identifiers import CredentialId
 
 
-class Place(StrEnum):
+class CredentialLocation(StrEnum):
     """Where a credential goes on a request."""
 
     HEADER = "header"
@@ -28,7 +28,7 @@ class StoredCredential:
 
     id: CredentialId
     name: str
-    place: Place
+    place: CredentialLocation
     field: str
     origins: tuple[str, ...]
     version: int

@@ -15,7 +15,7 @@ ALIAS_LIFE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class OverrideFields:
     """What is wanted otherwise; a member that is None is as the document says."""
 
     name: str | None = None
@@ -39,7 +39,7 @@ class Wishes:
         return self == NOTHING
 
 
-NOTHING = Wishes()
+NOTHING = OverrideFields()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Override:
     id: OverrideId
     source: SourceId
     identity: str
-    wishes: Wishes
+    wishes: OverrideFields
     version: int = 1
     created_at: datetime
     updated_at: datetime

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from gateway.domain.identifiers import PrimitiveId, TenantId
 from gateway.domain.tenancy.policy import Levels, Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 
 
 class Family(StrEnum):
@@ -39,7 +39,7 @@ class Primitive:
     override: Safety | None = None
     assessed: Safety = Safety.SAFE
     refers: tuple[str, ...] = ()
-    origin: Origin = Origin.CUSTOM
+    origin: PrimitiveOrigin = PrimitiveOrigin.CUSTOM
     enabled: bool = True
     version: int = 1
     created_at: datetime | None = None

@@ -9,7 +9,7 @@ from gateway.domain.tenancy.policy import Levels, Safety
 _NO_OPERATION, _NO_SOURCE, _NO_PRIMITIVE = OperationId(""), SourceId(""), PrimitiveId("")
 
 
-class Origin(StrEnum):
+class PrimitiveOrigin(StrEnum):
     """Where a tool comes from."""
 
     SOURCE = "source"
@@ -31,7 +31,7 @@ class Tool:
     definition: bytes
     safety: Safety
     safety_reasons: tuple[str, ...]
-    origin: Origin
+    origin: PrimitiveOrigin
     operation: OperationId = _NO_OPERATION
     source: SourceId = _NO_SOURCE
     source_name: str = ""

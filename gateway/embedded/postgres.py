@@ -16,7 +16,7 @@ from anyio import to_thread
 from gateway.embedded.binaries import postgres_programs
 from gateway.embedded.child import Child
 from gateway.embedded.stale_processes import end_leftovers
-from gateway.embedded.state_directory import Folders, make_folder
+from gateway.embedded.state_directory import StateDirectory, make_folder
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
@@ -43,7 +43,7 @@ _SETTINGS = {
 
 
 @asynccontextmanager
-async def running_postgres(folders: Folders) -> AsyncGenerator[Watched]:
+async def running_postgres(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """PostgreSQL with the gateway's roles and database, for as long as the block runs.
 
     Raises:
@@ -71,7 +71,7 @@ async def running_postgres(folders: Folders) -> AsyncGenerator[Watched]:
             await server.stop()
 
 
-async def _create(programs: Path, folders: Folders) -> None:
+async def _create(programs: Path, folders: StateDirectory) -> None:
     """Make the data folder under another name and rename it when it is whole."""
     fresh = folders.root / "postgres.new"
     if fresh.exists():
@@ -104,7 +104,7 @@ def _check_version(data: Path) -> None:
         raise EmbeddedServerFailed(f"{data} was written by PostgreSQL {found}; the gateway brings PostgreSQL {_MAJOR}.")
 
 
-class _Way:
+class _ReachableFolder:
     """A path by which the server gets to a folder, and the descriptors it needs for that."""
 
     def __init__(self, path: Path, *descriptors: int) -> None:
@@ -113,23 +113,23 @@ class _Way:
 
 
 @contextmanager
-def _reachable(folder: Path, folders: Folders) -> Generator[_Way]:
+def _reachable(folder: Path, folders: StateDirectory) -> Generator[_ReachableFolder]:
     """The folder's own path, or one through an inherited descriptor when another account cannot walk there."""
     if folders.account is None or sys.platform != "linux":
-        yield _Way(folder)
+        yield _ReachableFolder(folder)
         return
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        yield _Way(Path(f"/proc/self/fd/{descriptor}"), descriptor)
+        yield _ReachableFolder(Path(f"/proc/self/fd/{descriptor}"), descriptor)
     finally:
         os.close(descriptor)
 
 
-def _child(name: str, command: list[str | Path], folders: Folders) -> Child:
+def _child(name: str, command: list[str | Path], folders: StateDirectory) -> Child:
     return Child(name=name, command=command, log=folders.log(name), stop_signals=_STOP, account=folders.account)
 
 
-class _Connection(Protocol):
+class _DriverConnection(Protocol):
     """What we use of the driver's connection; it has no type stubs."""
 
     async def execute(self, query: str) -> str: ...
@@ -137,11 +137,11 @@ class _Connection(Protocol):
     async def close(self) -> None: ...
 
 
-class _Dial(Protocol):
-    async def __call__(self, *, host: str, port: int, user: str, database: str, password: str) -> _Connection: ...
+class _Connect(Protocol):
+    async def __call__(self, *, host: str, port: int, user: str, database: str, password: str) -> _DriverConnection: ...
 
 
-_dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
+_dial: _Connect = cast("_Connect", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
 async def _prepare(server: Child, sockets: Path) -> None:
@@ -160,7 +160,7 @@ async def _prepare(server: Child, sockets: Path) -> None:
         await connection.close()
 
 
-async def _connect(server: Child, sockets: Path) -> _Connection:
+async def _connect(server: Child, sockets: Path) -> _DriverConnection:
     with anyio.move_on_after(_PATIENCE_S):
         while server.is_running:
             try:

@@ -11,7 +11,7 @@ from anyio import to_thread
 from gateway.embedded.binaries import redis_program
 from gateway.embedded.child import Child
 from gateway.embedded.stale_processes import end_leftovers
-from gateway.embedded.state_directory import Folders
+from gateway.embedded.state_directory import StateDirectory
 from gateway.embedded.supervisor import Watched
 from gateway.errors import EmbeddedServerFailed
 
@@ -19,13 +19,13 @@ _STOP = (signal.SIGTERM,)
 _PATIENCE_S = 60.0
 
 
-def socket_path(folders: Folders) -> Path:
+def socket_path(folders: StateDirectory) -> Path:
     """Where Redis listens."""
     return folders.sockets / "redis.sock"
 
 
 @asynccontextmanager
-async def running_redis(folders: Folders) -> AsyncGenerator[Watched]:
+async def running_redis(folders: StateDirectory) -> AsyncGenerator[Watched]:
     """Redis, for as long as the block runs.
 
     Raises:

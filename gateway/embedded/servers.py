@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gateway.embedded.postgres import APP, DATABASE, OWNER, running_postgres
 from gateway.embedded.redis import running_redis, socket_path
-from gateway.embedded.state_directory import Folders, claim
+from gateway.embedded.state_directory import StateDirectory, claim
 from gateway.embedded.supervisor import watching
 
 
@@ -52,7 +52,7 @@ class EmbeddedServers:
         await self._stack.__aexit__(kind, error, trace)
 
 
-def _urls(folders: Folders) -> EmbeddedUrls:
+def _urls(folders: StateDirectory) -> EmbeddedUrls:
     host = quote(str(folders.sockets), safe="/")
     return EmbeddedUrls(
         database_url=f"postgresql://{APP}@/{DATABASE}?host={host}&port=5432",

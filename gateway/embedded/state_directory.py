@@ -32,7 +32,7 @@ _UNPRIVILEGED = "nobody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folders:
+class StateDirectory:
     """The claimed folders; `account` is whom PostgreSQL must run as, None when we may run it ourselves."""
 
     root: Path
@@ -55,7 +55,7 @@ class Folders:
 
 
 @contextmanager
-def claim(data_dir: Path) -> Generator[Folders]:
+def claim(data_dir: Path) -> Generator[StateDirectory]:
     """Hold the folder for as long as the block runs.
 
     Raises:
@@ -76,7 +76,7 @@ def claim(data_dir: Path) -> Generator[Folders]:
             ) from error
         if account is not None and sys.platform != "linux":
             root.chmod(0o711)
-        yield Folders(root=root, sockets=sockets, account=account)
+        yield StateDirectory(root=root, sockets=sockets, account=account)
 
 
 def make_folder(path: Path, account: Account | None) -> None:

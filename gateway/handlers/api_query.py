@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from gateway.catalog.snapshots.outline_cache import Outlines
+from gateway.catalog.snapshots.outline_cache import OutlineCache
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.domain.queries import Queried
@@ -17,10 +17,10 @@ from gateway.domain.results import ABSENT, Result
 from gateway.domain.tools import Tool
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import Call, Prepared
-from gateway.handlers.local_handler import Subject, prepared
+from gateway.handlers.local_handler import HandlerSubject, prepared
 from gateway.handlers.previews.requests import escape
-from gateway.openapi.query.answers import ANSWERS, Answering, Asked, Unfound, choose_views, find_named
-from gateway.openapi.query.api import View
+from gateway.openapi.query.answers import ANSWERS, Answering, QueryCall, Unfound, choose_views, find_named
+from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.tools import CALL
 from gateway.openapi.query.truncation import render
 
@@ -33,7 +33,7 @@ _PAGING = frozenset({"cursor", "offset", "limit"})
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Cursors(Protocol):
+class CursorSigner(Protocol):
     """What signs positions in lists."""
 
     def mint(self, tenant: TenantId, profile: str, listing: str, last: str) -> str:
@@ -48,7 +48,7 @@ class Cursors(Protocol):
 class Queries:
     """What the query tools of all tenants are made with."""
 
-    def __init__(self, outlines: Outlines, cursors: Cursors) -> None:
+    def __init__(self, outlines: OutlineCache, cursors: CursorSigner) -> None:
         self._outlines = outlines
         self._cursors = cursors
         self.places = FairShare("query threads", places=_THREADS, queue=_WAITING)
@@ -62,10 +62,10 @@ class QueryHandler:
     """Runs one of the query tools for one tenant; what is seen of its sources is asked of each call."""
 
     def __init__(
-        self, tenant: TenantId, tool: Tool, *, outlines: Outlines, cursors: Cursors, places: FairShare
+        self, tenant: TenantId, tool: Tool, *, outlines: OutlineCache, cursors: CursorSigner, places: FairShare
     ) -> None:
         self._tenant = tenant
-        self._subject = Subject(name=tool.name, definition=tool.definition)
+        self._subject = HandlerSubject(name=tool.name, definition=tool.definition)
         self._outlines = outlines
         self._cursors = cursors
         self._places = places
@@ -102,18 +102,18 @@ class QueryHandler:
         except Unfound as unfound:
             return _refuse(unfound)
 
-    async def _views(self, seen: Sequence[Queried]) -> Sequence[View]:
-        found: list[View] = []
+    async def _views(self, seen: Sequence[Queried]) -> Sequence[ApiView]:
+        found: list[ApiView] = []
         for one in seen:
             try:
                 api = await self._outlines.of(self._tenant, one.source)
             except NotFound:  # replaced since the snapshot was loaded; the others are there
                 log.info("outline_gone", tenant_id=self._tenant, source=one.source.name, version=one.source.version)
                 continue
-            found.append(View(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
+            found.append(ApiView(source=one.source.name, api=api, tools=one.tools, is_whole=one.is_whole))
         return found
 
-    def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> Asked:
+    def _asked(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> QueryCall:
         cursor = arguments.get("cursor")
         listing = cache(lambda: self._listing(arguments, seen))
 
@@ -124,7 +124,7 @@ class QueryHandler:
             offset = int(self._cursors.open(self._tenant, _PLACE, listing(), cursor))
         else:
             offset = cast("int", arguments.get("offset", 0))
-        return Asked(arguments=arguments, offset=offset, mint=mint)
+        return QueryCall(arguments=arguments, offset=offset, mint=mint)
 
     def _listing(self, arguments: Mapping[str, object], seen: Sequence[Queried]) -> str:
         """What a cursor is good for: this tool, these arguments, what is seen of these versions of documents."""
@@ -136,7 +136,7 @@ class QueryHandler:
         return f"{_PLACE}:{digest.hexdigest()}"
 
     async def _call(
-        self, views: Sequence[View], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
+        self, views: Sequence[ApiView], seen: Sequence[Queried], arguments: Mapping[str, object], call: Call
     ) -> Result:
         chosen = choose_views(views, _text(arguments, "source"))
         async with self._places.hold(self._tenant):
@@ -149,7 +149,7 @@ class QueryHandler:
         return _result(await call.call_operation(tool, given))
 
 
-def _tell(answer: Answering, views: Sequence[View], asked: Asked) -> Result:
+def _tell(answer: Answering, views: Sequence[ApiView], asked: QueryCall) -> Result:
     told = answer(choose_views(views, asked.text("source")), asked)
     return Result(content=[{"type": "text", "text": render(told)}], structured=told)
 

@@ -12,14 +12,14 @@ from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Decision, Limits
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.api_query import Queries
-from gateway.handlers.factory import Kinds, Parts
+from gateway.handlers.factory import HandlerDependencies, HandlerFactory
 from gateway.handlers.interfaces import Completer, PromptHandler, ResourceHandler, SecretReader, ToolHandler
-from gateway.handlers.python.registry import CodeHandlers
+from gateway.handlers.python.registry import PythonHandlers
 from gateway.handlers.result_forms import PromptForm, ResourceForm, ToolForm
 from gateway.upstream.auth.oauth_tokens import Tokens
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class BoundTool:
     decision: Decision
     limits: Limits
     output: Validator | None = None
-    talks: bool = False
+    is_interactive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class BoundResource:
     limits: Limits
     mime_type: str | None = None
     variables: Mapping[str, str]
-    talks: bool = False
+    is_interactive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class BoundTemplate:
             limits=self.limits,
             mime_type=self.mime_type,
             variables=variables,
-            talks=self.talks,
+            is_interactive=self.talks,
         )
 
 
@@ -105,7 +105,7 @@ class BoundPrompt:
     decision: Decision
     limits: Limits
     description: str | None = None
-    talks: bool = False
+    is_interactive: bool = False
 
 
 class _Argument(msgspec.Struct):
@@ -131,15 +131,17 @@ class Binder:
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: UpstreamClient,
         secrets: SecretReader,
         validators: Validators,
-        code: CodeHandlers | None = None,
+        code: PythonHandlers | None = None,
         tokens: Tokens | None = None,
         queries: Queries | None = None,
     ) -> None:
         self._validators = validators
-        self._kinds = Kinds(upstream, secrets, validators, Parts(code=code, tokens=tokens, queries=queries))
+        self._kinds = HandlerFactory(
+            upstream, secrets, validators, HandlerDependencies(code=code, tokens=tokens, queries=queries)
+        )
 
     async def bind(self, snapshot: Snapshot, tool: Tool) -> BoundTool:
         """The tool with its validators, its handler and what the policy says of it."""
@@ -153,7 +155,7 @@ class Binder:
             decision=decision,
             limits=snapshot.policy.limits,
             output=await self._validators.of_output(tool.definition),
-            talks=talks or decision is Decision.CONFIRM,
+            is_interactive=talks or decision is Decision.CONFIRM,
         )
 
     async def bind_resource(self, snapshot: Snapshot, primitive: Primitive) -> BoundResource:
@@ -170,7 +172,7 @@ class Binder:
             limits=snapshot.policy.limits,
             mime_type=listed.mime_type,
             variables={},
-            talks=behind.talks or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
         )
 
     async def bind_template(self, snapshot: Snapshot, primitive: Primitive) -> BoundTemplate:
@@ -187,7 +189,7 @@ class Binder:
             decision=decision,
             limits=snapshot.policy.limits,
             mime_type=listed.mime_type,
-            talks=behind.talks or decision is Decision.CONFIRM,
+            talks=behind.is_interactive or decision is Decision.CONFIRM,
         )
 
     async def bind_prompt(self, snapshot: Snapshot, primitive: Primitive) -> BoundPrompt:
@@ -205,13 +207,13 @@ class Binder:
             decision=decision,
             limits=snapshot.policy.limits,
             description=listed.description,
-            talks=behind.talks or decision is Decision.CONFIRM,
+            is_interactive=behind.is_interactive or decision is Decision.CONFIRM,
         )
 
     async def _tool_handler(self, snapshot: Snapshot, tool: Tool) -> tuple[ToolHandler, bool]:
-        if tool.origin is Origin.SOURCE:
+        if tool.origin is PrimitiveOrigin.SOURCE:
             return self._kinds.operation(snapshot.tenant, tool), False
-        if tool.origin is Origin.BUILTIN:
+        if tool.origin is PrimitiveOrigin.BUILTIN:
             return self._kinds.builtin(snapshot.tenant, tool)
         behind = await self._kinds.behind(snapshot, tool, Family.TOOL)
-        return behind.handler(ToolForm()), behind.talks
+        return behind.handler(ToolForm()), behind.is_interactive

@@ -16,7 +16,7 @@ _LARGEST = 8 * 1024
 _LARGEST_SUM = 32 * 1024
 
 
-class Memory:
+class CallMemo:
     """What one call of one handler remembers."""
 
     def __init__(self, peer: Peer) -> None:

@@ -8,12 +8,12 @@ from typing import cast
 from gateway.definitions.handlers.specs import Completion, FetchedValues, ListedValues
 from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed, UpstreamError
-from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Call
-from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.runner import completions
 from gateway.handlers.python.signatures import Completing, CompletionFunction
-from gateway.handlers.python.thread_pool import Threads
+from gateway.handlers.python.thread_pool import ThreadPool
 from gateway.handlers.response_body.reading import read_json
 
 _COMPLETION_S = 10.0
@@ -26,7 +26,7 @@ class DeclaredCompleter:
     """Completes what a handler declares completions for."""
 
     declared: Mapping[str, Completion]
-    way: Exit
+    way: EgressContext
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
         """The listed values that begin with what was typed, or what the declared request answers."""
@@ -35,7 +35,7 @@ class DeclaredCompleter:
                 found = listed.matching(value)
                 return Completions(values=found[:_MOST], total=len(found), has_more=len(found) > _MOST)
             case FetchedValues(http=http):
-                requester = Requester(http, self.way)
+                requester = HttpRequester(http, self.way)
                 with call.within(_COMPLETION_S):
                     return await _fetch(requester, value, chosen)
             case None:
@@ -43,12 +43,12 @@ class DeclaredCompleter:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeCompleter:
+class PythonCompleter:
     """Completes by a function of code."""
 
-    code: CodeHandler
+    code: PythonHandler
     function: CompletionFunction
-    threads: Threads
+    threads: ThreadPool
 
     async def complete(self, argument: str, value: str, chosen: Mapping[str, str], call: Call) -> Completions:
         """What the function suggests."""
@@ -58,7 +58,7 @@ class CodeCompleter:
             return await completions(self.function, completing, self.threads, is_async=is_async)
 
 
-async def _fetch(requester: Requester, value: str, chosen: Mapping[str, str]) -> Completions:
+async def _fetch(requester: HttpRequester, value: str, chosen: Mapping[str, str]) -> Completions:
     answer = await requester.send(requester.request({"value": value, "arguments": dict(chosen)}))
     if answer.status >= _FIRST_ERROR:
         raise UpstreamError(f"The upstream answered with status {answer.status}.")

@@ -9,19 +9,19 @@ from gateway.definitions.handlers.specs import StaticSpec, TemplateSpec
 from gateway.domain.results import ABSENT
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import Call
-from gateway.handlers.result_forms import Blocks, Form
+from gateway.handlers.result_forms import Blocks, ResultForm
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class StaticWork(Generic[_Answer]):
+class StaticAction(Generic[_Answer]):
     """Answers the same always."""
 
     spec: StaticSpec
-    form: Form[_Answer]
+    form: ResultForm[_Answer]
 
-    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """The declared answer."""
         del arguments, call
         spec = self.spec
@@ -31,13 +31,13 @@ class StaticWork(Generic[_Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateWork(Generic[_Answer]):
+class TemplateAction(Generic[_Answer]):
     """Fills the places of a declared answer."""
 
     spec: TemplateSpec
-    form: Form[_Answer]
+    form: ResultForm[_Answer]
 
-    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """The answer for these arguments."""
         del call
         return fill(self.spec, variables_of(arguments), self.form)
@@ -48,7 +48,7 @@ def variables_of(arguments: Mapping[str, object]) -> dict[str, object]:
     return {**arguments, "arguments": dict(arguments)}
 
 
-def fill(spec: TemplateSpec, variables: Mapping[str, object], form: Form[_Answer]) -> _Answer:
+def fill(spec: TemplateSpec, variables: Mapping[str, object], form: ResultForm[_Answer]) -> _Answer:
     """The answer with its places filled.
 
     Raises:

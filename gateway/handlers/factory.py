@@ -21,26 +21,26 @@ from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Family, Primitive
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import BadInput
 from gateway.handlers.api_query import Queries, talks
-from gateway.handlers.completion import CodeCompleter, DeclaredCompleter
-from gateway.handlers.declared_answers import StaticWork, TemplateWork
+from gateway.handlers.completion import DeclaredCompleter, PythonCompleter
+from gateway.handlers.declared_answers import StaticAction, TemplateAction
 from gateway.handlers.http import HttpHandler
-from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Completer, Handler, SecretReader, ToolHandler
-from gateway.handlers.local_handler import Broken, Subject, WorkHandler
+from gateway.handlers.local_handler import HandlerSubject, LocalHandler, UnavailableHandler
 from gateway.handlers.openapi_operation import OperationHandler
 from gateway.handlers.overridden_operation import OverriddenHandler
 from gateway.handlers.pinned_operation import PinnedHandler
-from gateway.handlers.previews.steps import Outline
-from gateway.handlers.python.registry import CodeHandler, CodeHandlers
-from gateway.handlers.python.runner import CodeWork
-from gateway.handlers.python.thread_pool import Threads
-from gateway.handlers.result_forms import Form
-from gateway.handlers.steps import StepsWork
+from gateway.handlers.previews.steps import StepPreview
+from gateway.handlers.python.registry import PythonHandler, PythonHandlers
+from gateway.handlers.python.runner import PythonAction
+from gateway.handlers.python.thread_pool import ThreadPool
+from gateway.handlers.result_forms import ResultForm
+from gateway.handlers.steps import StepsAction
 from gateway.upstream.auth.oauth_tokens import Tokens
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _Answer = TypeVar("_Answer")
 
@@ -55,69 +55,75 @@ class Pinned:
     fixed: Tree
 
 
-Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | CodeHandler | Broken
+Runs = StaticSpec | TemplateSpec | HttpSpec | StepsSpec | Pinned | PythonHandler | UnavailableHandler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class ResolvedHandler:
     """What stands behind one primitive, whatever the form of its answers is."""
 
-    subject: Subject
+    subject: HandlerSubject
     runs: Runs
-    way: Exit
-    threads: Threads
+    way: EgressContext
+    threads: ThreadPool
     completer: Completer | None
 
     @property
-    def talks(self) -> bool:
+    def is_interactive(self) -> bool:
         """Whether a call may tell or ask the client something before it ends."""
-        return isinstance(self.runs, StepsSpec | CodeHandler)
+        return isinstance(self.runs, StepsSpec | PythonHandler)
 
-    def handler(self, form: Form[_Answer]) -> Handler[_Answer]:
+    def handler(self, form: ResultForm[_Answer]) -> Handler[_Answer]:
         """What runs it, with answers of this form."""
         match self.runs:
             case StaticSpec() as spec:
-                return WorkHandler(self.subject, StaticWork(spec, form))
+                return LocalHandler(self.subject, StaticAction(spec, form))
             case TemplateSpec() as spec:
-                return WorkHandler(self.subject, TemplateWork(spec, form))
+                return LocalHandler(self.subject, TemplateAction(spec, form))
             case StepsSpec() as spec:
-                return WorkHandler(self.subject, StepsWork(spec, form, self.way), outline=Outline(spec, self.way))
+                return LocalHandler(
+                    self.subject, StepsAction(spec, form, self.way), outline=StepPreview(spec, self.way)
+                )
             case HttpSpec() as spec:
-                return HttpHandler(Requester(spec, self.way), form)
+                return HttpHandler(HttpRequester(spec, self.way), form)
             case Pinned() as found:
                 return PinnedHandler(
                     found.operation, found.handler, validator=found.validator, fixed=found.fixed, form=form
                 )
-            case CodeHandler() as code:
-                work = CodeWork(code=code, form=form, upstream=self.way.upstream, threads=self.threads)
-                return WorkHandler(self.subject, work)
-            case Broken() as broken:
+            case PythonHandler() as code:
+                work = PythonAction(code=code, form=form, upstream=self.way.upstream, threads=self.threads)
+                return LocalHandler(self.subject, work)
+            case UnavailableHandler() as broken:
                 return broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class HandlerDependencies:
     """What only some kinds of handler are made with; a gateway without one has none of them."""
 
-    code: CodeHandlers | None = None
+    code: PythonHandlers | None = None
     tokens: Tokens | None = None
     queries: Queries | None = None
 
 
-class Kinds:
+class HandlerFactory:
     """What all handlers are made with."""
 
     def __init__(
-        self, upstream: Upstream, secrets: SecretReader, validators: Validators, parts: Parts | None = None
+        self,
+        upstream: UpstreamClient,
+        secrets: SecretReader,
+        validators: Validators,
+        parts: HandlerDependencies | None = None,
     ) -> None:
-        parts = parts or Parts()
+        parts = parts or HandlerDependencies()
         self._upstream = upstream
         self._secrets = secrets
         self._validators = validators
         self._code = parts.code
         self._queries = parts.queries
         self._tokens = parts.tokens or Tokens(upstream)
-        self._threads = Threads()
+        self._threads = ThreadPool()
 
     def operation(self, tenant: TenantId, tool: Tool) -> Handler[UpstreamAnswer]:
         """What runs an imported operation."""
@@ -127,38 +133,38 @@ class Kinds:
     def builtin(self, tenant: TenantId, tool: Tool) -> tuple[ToolHandler, bool]:
         """What runs a tool of the gateway's own, and whether it may ask the client something."""
         if self._queries is None:
-            return Broken("this gateway has no query tools"), False
+            return UnavailableHandler("this gateway has no query tools"), False
         return self._queries.handler(tenant, tool), talks(tool)
 
-    async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> Behind:
+    async def behind(self, snapshot: Snapshot, item: Tool | Primitive, family: Family) -> ResolvedHandler:
         """What stands behind a primitive of a tenant's own or of code."""
-        way = Exit(
+        way = EgressContext(
             tenant=snapshot.tenant, upstream=self._upstream, secrets=self._secrets, origins=snapshot.http_origins
         )
-        subject = Subject(name=item.name, definition=item.definition, handler=item.handler)
+        subject = HandlerSubject(name=item.name, definition=item.definition, handler=item.handler)
         runs: Runs
         completer: Completer | None = None
-        if item.origin is Origin.CODE:
+        if item.origin is PrimitiveOrigin.CODE:
             code = None if self._code is None else self._code.find(family, item.name, snapshot.slug)
-            runs = Broken("the code behind this is not part of this gateway") if code is None else code
+            runs = UnavailableHandler("the code behind this is not part of this gateway") if code is None else code
             if code is not None and code.complete is not None:
-                completer = CodeCompleter(code, code.complete, self._threads)
+                completer = PythonCompleter(code, code.complete, self._threads)
         else:
             spec = read_spec(item.handler, family)
             runs = await self._declared(snapshot, spec)
             if spec is not None and spec.completions:
                 completer = DeclaredCompleter(spec.completions, way)
-        return Behind(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
+        return ResolvedHandler(subject=subject, runs=runs, way=way, threads=self._threads, completer=completer)
 
     async def _declared(self, snapshot: Snapshot, spec: HandlerSpec | None) -> Runs:
         if spec is None:
-            return Broken("the handler's declaration cannot be read by this version")
+            return UnavailableHandler("the handler's declaration cannot be read by this version")
         action = spec.action
         if not isinstance(action, OpenApiSpec):
             return action
         operation = snapshot.operation(action.source, action.operation)
         if operation is None:
-            return Broken(f"the source {action.source!r} has no operation {action.operation!r} any more")
+            return UnavailableHandler(f"the source {action.source!r} has no operation {action.operation!r} any more")
         return Pinned(
             operation=operation,
             handler=self.operation(snapshot.tenant, operation),

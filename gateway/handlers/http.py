@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.handlers.declared_answers import variables_of
-from gateway.handlers.http_request import Requester
+from gateway.handlers.http_request import HttpRequester
 from gateway.handlers.interfaces import Call, Prepared
-from gateway.handlers.result_forms import Form
+from gateway.handlers.result_forms import ResultForm
 
 _Answer = TypeVar("_Answer")
 
@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 class HttpHandler(Generic[_Answer]):
     """Sends one request and answers what came back."""
 
-    def __init__(self, requester: Requester, form: Form[_Answer]) -> None:
+    def __init__(self, requester: HttpRequester, form: ResultForm[_Answer]) -> None:
         self._requester = requester
         self._form = form
 

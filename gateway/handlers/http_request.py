@@ -19,7 +19,7 @@ from gateway.handlers.origins import is_among
 from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 from gateway.handlers.response_body.reading import JSON, TEXT, read_json
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header, is_header_value
 from gateway.upstream.serialize.path_safety import check_path_value
 from gateway.upstream.serialize.percent_encoding import Unwritable
@@ -32,20 +32,20 @@ _FIRST_ERROR = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+class EgressContext:
     """One tenant's way out: the door, its credentials, and the origins it may reach (None: any)."""
 
     tenant: TenantId
-    upstream: Upstream
+    upstream: UpstreamClient
     secrets: SecretReader
     origins: frozenset[str] | None
     redaction: Redaction = field(default_factory=Redaction)
 
 
-class Requester:
+class HttpRequester:
     """One declared request."""
 
-    def __init__(self, spec: HttpSpec, way: Exit) -> None:
+    def __init__(self, spec: HttpSpec, way: EgressContext) -> None:
         self._spec = spec
         self._way = way
 
@@ -109,7 +109,7 @@ class Requester:
         if named is not None:
             answer = await self._way.redaction.apply(answer, (named.credential,))
         is_cut = answer.status < _FIRST_ERROR and answer.body
-        return cut_answer(answer, self._spec.result) if is_cut else answer
+        return project_answer(answer, self._spec.result) if is_cut else answer
 
     async def credential(self, url: str) -> NamedCredential | None:
         """The stored credential that a request to this URL carries.
@@ -128,7 +128,7 @@ class Requester:
         return named
 
 
-def cut_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
+def project_answer(answer: UpstreamAnswer, spec: ResultSpec) -> UpstreamAnswer:
     """The answer with its JSON cut as declared.
 
     Raises:

@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class HandlerSubject:
     """The primitive that a handler stands behind: its name, and its definition and handler as they are stored."""
 
     name: str
@@ -30,10 +30,10 @@ class Subject:
     handler: bytes = b""
 
 
-class Work(Protocol[_Answer_co]):
+class Action(Protocol[_Answer_co]):
     """What is done with the arguments of one call."""
 
-    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer_co:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer_co:
         """The answer.
 
         Raises:
@@ -43,7 +43,7 @@ class Work(Protocol[_Answer_co]):
         ...
 
 
-class Acts(Protocol):
+class ActionPreview(Protocol):
     """Requests that a unit of work will make, as far as they are known in advance."""
 
     def show(self, arguments: Mapping[str, object]) -> str:
@@ -55,10 +55,10 @@ class Acts(Protocol):
         ...
 
 
-class WorkHandler(Generic[_Answer]):
+class LocalHandler(Generic[_Answer]):
     """A handler that does some work; `outline` adds to its preview the parts that are independent of the arguments."""
 
-    def __init__(self, subject: Subject, work: Work[_Answer], *, outline: Acts | None = None) -> None:
+    def __init__(self, subject: HandlerSubject, work: Action[_Answer], *, outline: ActionPreview | None = None) -> None:
         self._subject = subject
         self._work = work
         self._outline = outline
@@ -82,10 +82,10 @@ class WorkHandler(Generic[_Answer]):
 
     async def run(self, prepared: Prepared, call: Call, /) -> _Answer:
         """Do the work."""
-        return await self._work.do(prepared.arguments, call)
+        return await self._work.run(prepared.arguments, call)
 
 
-class Broken:
+class UnavailableHandler:
     """A handler that cannot run, and why: what it refers to is gone, or its declaration is of another version."""
 
     def __init__(self, reason: str) -> None:
@@ -113,7 +113,7 @@ class Broken:
         raise HandlerFailed(self._reason)
 
 
-def prepared(subject: Subject, arguments: Mapping[str, object]) -> Prepared:
+def prepared(subject: HandlerSubject, arguments: Mapping[str, object]) -> Prepared:
     """The call of a handler without a request of its own: its digest is that of definition, handler and arguments."""
     try:
         canonical = _encode(dict(arguments))

@@ -7,7 +7,7 @@ from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import LogLevel, Peer, Question
 
 
-class _Silent:
+class _NullPeer:
     """Takes every message and answers no question."""
 
     def can(self, kind: str) -> bool:
@@ -42,5 +42,5 @@ class _Silent:
         """There is no stream."""
 
 
-SILENT: Final[Peer] = _Silent()
+NULL_PEER: Final[Peer] = _NullPeer()
 """Holds nothing, so one serves all calls."""

@@ -14,7 +14,7 @@ from gateway.handlers.previews.requests import finish, show_request
 from gateway.handlers.redaction.redaction import Redaction
 from gateway.upstream.auth.credentials import apply, require
 from gateway.upstream.auth.oauth_tokens import Tokens
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.request_builder import RequestBuilder
 
 _UNAUTHORISED = 401
@@ -25,7 +25,13 @@ class OperationHandler:
     """Runs one operation of one tenant."""
 
     def __init__(
-        self, tenant: TenantId, tool: Tool, *, upstream: Upstream, secrets: SecretReader, tokens: Tokens | None = None
+        self,
+        tenant: TenantId,
+        tool: Tool,
+        *,
+        upstream: UpstreamClient,
+        secrets: SecretReader,
+        tokens: Tokens | None = None,
     ) -> None:
         self._tenant = tenant
         self._source = tool.source

@@ -7,7 +7,7 @@ import msgspec
 from gateway.definitions.handlers.specs import ResultSpec
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.domain.tools import Tool
-from gateway.handlers.http_request import cut_answer
+from gateway.handlers.http_request import project_answer
 from gateway.handlers.interfaces import Call, Handler, Prepared
 
 _FIRST_ERROR = 300
@@ -42,4 +42,4 @@ class OverriddenHandler:
             HandlerFailed: the answer is not what can be cut so.
         """
         answer = await self._handler.run(prepared, call)
-        return cut_answer(answer, self._result) if answer.status < _FIRST_ERROR and answer.body else answer
+        return project_answer(answer, self._result) if answer.status < _FIRST_ERROR and answer.body else answer

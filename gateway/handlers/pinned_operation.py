@@ -12,7 +12,7 @@ from gateway.domain.tools import Tool
 from gateway.errors import ArgumentsInvalid, HandlerFailed
 from gateway.handlers.declared_answers import variables_of
 from gateway.handlers.interfaces import Call, Handler, Prepared
-from gateway.handlers.result_forms import Form
+from gateway.handlers.result_forms import ResultForm
 
 _Answer = TypeVar("_Answer")
 
@@ -27,7 +27,7 @@ class PinnedHandler(Generic[_Answer]):
         *,
         validator: Validator,
         fixed: Tree,
-        form: Form[_Answer],
+        form: ResultForm[_Answer],
     ) -> None:
         schema: dict[str, Any] = msgspec.json.decode(operation.definition)["inputSchema"]
         self._known = frozenset(cast("dict[str, object]", schema.get("properties", {})))

@@ -24,7 +24,7 @@ _Answer_co = TypeVar("_Answer_co", covariant=True)
 Blocks = Sequence[Mapping[str, object]]
 
 
-class Form(Protocol[_Answer_co]):
+class ResultForm(Protocol[_Answer_co]):
     """How a family makes its answer of what a handler has."""
 
     @property

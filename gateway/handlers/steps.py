@@ -33,14 +33,14 @@ from gateway.definitions.handlers.specs import (
 )
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import HandlerFailed, NotFound
-from gateway.handlers.call_memo import Memory
+from gateway.handlers.call_memo import CallMemo
 from gateway.handlers.declared_answers import fill, variables_of
 from gateway.handlers.elicitation import answer_of, question_of
-from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.interfaces import Call, LogLevel
 from gateway.handlers.response_body.kinds import is_json
 from gateway.handlers.response_body.reading import kind_of, read_json, read_text
-from gateway.handlers.result_forms import Form
+from gateway.handlers.result_forms import ResultForm
 
 LIST_S = 60.0
 _MOST_KEPT = 4 * 1024 * 1024
@@ -51,14 +51,14 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class StepsWork(Generic[_Answer]):
+class StepsAction(Generic[_Answer]):
     """Runs a list of steps."""
 
     spec: StepsSpec
-    form: Form[_Answer]
-    way: Exit
+    form: ResultForm[_Answer]
+    way: EgressContext
 
-    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """The answer of the step that ends the list."""
         with call.within(LIST_S):
             ended = await _Run(self.form, self.way, call, variables_of(arguments)).go(self.spec.steps, "")
@@ -75,13 +75,13 @@ class _Ended(Generic[_Answer]):
 class _Run(Generic[_Answer]):
     """One run of a list."""
 
-    def __init__(self, form: Form[_Answer], way: Exit, call: Call, variables: dict[str, object]) -> None:
+    def __init__(self, form: ResultForm[_Answer], way: EgressContext, call: Call, variables: dict[str, object]) -> None:
         self._form = form
         self._way = way
         self._call = call
         self._peer = call.peer
         self._variables = variables
-        self._memory = Memory(self._peer)
+        self._memory = CallMemo(self._peer)
         self._left = _MOST_KEPT
         self._taken = 0
         told = self._peer.recall(_DONE)
@@ -156,7 +156,7 @@ class _Run(Generic[_Answer]):
         return None
 
     async def _send(self, step: HttpStep, path: str) -> _Ended[_Answer] | None:
-        requester = Requester(step.http, self._way)
+        requester = HttpRequester(step.http, self._way)
 
         async def act() -> list[Any]:
             request = requester.request(self._variables)

@@ -23,7 +23,7 @@ from gateway.domain.tenancy.keys import Key, key_id_of
 from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit
-from gateway.identity.single_flight import Turns
+from gateway.identity.single_flight import SingleFlight
 from gateway.identity.token_buckets import client_network
 
 OPERATOR = Operator()
@@ -76,12 +76,12 @@ class _Known:
     is_used: bool = False
 
 
-class Credentials:
+class Authenticator:
     """Turns the Authorization header into a caller."""
 
     def __init__(
         self,
-        finder: KeyFinder,
+        lookup: KeyFinder,
         *,
         peppers: Sequence[bytes],
         operator_key: str,
@@ -91,15 +91,15 @@ class Credentials:
             raise BrokenSetting(f"the operator key must have at least {_MIN_OPERATOR_KEY} characters")
         if not peppers or not all(peppers):
             raise BrokenSetting("there is no secret key to check API keys with")
-        self._finder = finder
+        self._finder = lookup
         self._peppers = tuple(peppers)
         self._operator = hashlib.sha256(operator_key.encode()).digest()
         self._seal = secrets.token_bytes(32)
         self._known: dict[bytes, _Known] = {}
         self._renewable: deque[tuple[float, bytes]] = deque(maxlen=_MAX_REMEMBERED)
-        self._turns = Turns[bytes, Caller]()
+        self._turns = SingleFlight[bytes, Caller]()
         self._failures = failures or FailureLimit()
-        self._batched = BatchedLookups(finder.find, interval_s=self._failures.interval_s)
+        self._batched = BatchedLookups(lookup.find, interval_s=self._failures.interval_s)
         self._changes = 0
 
     @property

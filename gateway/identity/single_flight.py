@@ -18,7 +18,7 @@ _Name = TypeVar("_Name", bound=Hashable)
 _Answer = TypeVar("_Answer")
 
 
-class _Turn(Generic[_Answer]):
+class _Flight(Generic[_Answer]):
     """One lookup: who makes it holds the lock, who waits for the lock finds the outcome."""
 
     __slots__ = ("answers", "failure", "lock", "waiting")
@@ -30,11 +30,11 @@ class _Turn(Generic[_Answer]):
         self.failure: GatewayError | None = None
 
 
-class Turns(Generic[_Name, _Answer]):
+class SingleFlight(Generic[_Name, _Answer]):
     """The lookups that are under way."""
 
     def __init__(self) -> None:
-        self._under_way: dict[_Name, _Turn[_Answer]] = {}
+        self._under_way: dict[_Name, _Flight[_Answer]] = {}
         self._places = anyio.Semaphore(_AT_ONCE)
 
     async def take(self, name: _Name, look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
@@ -45,7 +45,7 @@ class Turns(Generic[_Name, _Answer]):
         """
         turn = self._under_way.get(name)
         if turn is None:
-            turn = self._under_way[name] = _Turn[_Answer]()
+            turn = self._under_way[name] = _Flight[_Answer]()
         turn.waiting += 1
         try:
             async with turn.lock:
@@ -60,7 +60,7 @@ class Turns(Generic[_Name, _Answer]):
         """Who comes from now on is not given the answer to a lookup that has begun before."""
         self._under_way.clear()
 
-    async def _look_up(self, turn: _Turn[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def _look_up(self, turn: _Flight[_Answer], look_up: Callable[[], Awaitable[_Answer]]) -> _Answer:
         if turn.failure is not None:
             raise turn.failure.with_traceback(None)
         try:

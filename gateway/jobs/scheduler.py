@@ -18,7 +18,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError, Unavailable
 from gateway.store import jobs
 from gateway.store.engine import Store
-from gateway.store.jobs import DueWork
+from gateway.store.jobs import Job
 
 log = structlog.get_logger(__name__)
 
@@ -29,11 +29,11 @@ _SEEN_AT_ONCE = 1000
 _SEEN_OF_EACH = 2 * AT_ONCE_EACH
 """Work that takes longer than was thought is due again while it is under way; what comes after it is seen, too."""
 
-Perform = Callable[[DueWork], Awaitable[None]]
+Perform = Callable[[Job], Awaitable[None]]
 """Does one piece of work, unless another replica has taken it; leaves behind when it is due again, if ever."""
 
 
-class Rounds:
+class JobScheduler:
     """The work of this replica; open it with `async with`, once, while everything that the work needs is open."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Perform], *, pause_s: float = _PAUSE_S) -> None:
@@ -82,7 +82,7 @@ class Rounds:
             self._running.add((due.tenant, due.id))
             self._tasks.start_soon(self._perform, perform, due)
 
-    async def _perform(self, perform: Perform, due: DueWork) -> None:
+    async def _perform(self, perform: Perform, due: Job) -> None:
         try:
             await perform(due)
         except GatewayError as error:  # it is due again when its time with us is over

@@ -24,7 +24,7 @@ Tell = Callable[[TenantId, str], Awaitable[object]]
 """Tells whoever follows the URI."""
 
 
-class Instances:
+class TemplateFanout:
     """Tells the followers of what templates make; `spawn` runs something beside the caller."""
 
     def __init__(self, followed: Followed, tell: Tell, *, spawn: Callable[..., object]) -> None:

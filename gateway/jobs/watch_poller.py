@@ -12,17 +12,17 @@ from random import uniform
 
 import structlog
 
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.catalog.updates.resource_updates import tell_updates
-from gateway.catalog.updates.watches import Look, begin_look, end_look
+from gateway.catalog.updates.watches import Poll, begin_poll, end_poll
 from gateway.domain.http.requests import NamedCredential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.watches import Sighting, Watch
 from gateway.errors import CredentialMissing, EgressDenied, NotFound, SecretUnreadable, UpstreamError
 from gateway.handlers.credentials import with_credential
 from gateway.handlers.origins import is_among
-from gateway.store.jobs import DueWork
-from gateway.upstream.client import WholeAnswer
+from gateway.store.jobs import Job
+from gateway.upstream.client import FullResponse
 from gateway.upstream.serialize.header_checks import is_header_value
 
 log = structlog.get_logger(__name__)
@@ -43,20 +43,20 @@ Named = Callable[[TenantId, str], Awaitable[NamedCredential | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
+class WatchPoller:
     """Makes the looks that are due."""
 
-    catalog: Catalog
+    catalog: CatalogContext
     named: Named
 
-    async def perform(self, due: DueWork) -> None:
+    async def perform(self, due: Job) -> None:
         """Make one look, unless another replica makes it.
 
         Raises:
             Unavailable: a part of ours is away; the look is made again.
         """
         now = datetime.now(UTC)
-        look = await begin_look(self.catalog, due, until=now + timedelta(seconds=LONGEST_LOOK_S))
+        look = await begin_poll(self.catalog, due, until=now + timedelta(seconds=LONGEST_LOOK_S))
         if look is None:
             return
         watch = look.watch
@@ -67,9 +67,9 @@ class Watching:
         if seen.changed_at == now:
             await tell_updates(look.tenant, self.catalog, [watch.uri])
             log.info("watch_changed", tenant_id=look.tenant, watch=watch.id)
-        await end_look(self.catalog, look, seen, again_at=now + pause(watch, seen))
+        await end_poll(self.catalog, look, seen, again_at=now + pause(watch, seen))
 
-    async def _look(self, look: Look) -> WholeAnswer:
+    async def _look(self, look: Poll) -> FullResponse:
         watch = look.watch
         if not look.is_known:
             raise NotFound("the tenant has no such resource any more")
@@ -94,7 +94,7 @@ def make_request(watch: Watch) -> UpstreamRequest:
     return UpstreamRequest(method="GET", url=watch.url, headers=tuple(headers), idempotent=True)
 
 
-def judge(before: Sighting, answer: WholeAnswer, *, now: datetime) -> Sighting:
+def judge(before: Sighting, answer: FullResponse, *, now: datetime) -> Sighting:
     """What was seen now; `changed_at` is now when it is something else than before."""
     if answer.status == _NOT_MODIFIED and before.digest is not None:
         return replace(before, failures=0, fault=None, checked_at=now)
@@ -125,7 +125,7 @@ def pause(watch: Watch, seen: Sighting) -> timedelta:
     return timedelta(seconds=bounded * uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # only spreads the load
 
 
-def _validator(answer: WholeAnswer, name: str) -> str | None:
+def _validator(answer: FullResponse, name: str) -> str | None:
     found = next((value for key, value in answer.headers if key.lower() == name), None)
     if not found or len(found) > _LONGEST_VALIDATOR or not is_header_value(found):
         return None

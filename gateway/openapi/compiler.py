@@ -14,10 +14,10 @@ from gateway.openapi.operation.names import ToolName, grants, name_tools
 from gateway.openapi.operation.operations import Operation, list_operations
 from gateway.openapi.operation.outputs import Outputs
 from gateway.openapi.operation.parameters import Parameters
-from gateway.openapi.operation.paths import Template, read_template
-from gateway.openapi.operation.plans import Parts, fit_parameters, plan_request, successes
+from gateway.openapi.operation.paths import PathTemplate, read_template
+from gateway.openapi.operation.plans import OperationParts, fit_parameters, plan_request, successes
 from gateway.openapi.operation.security import Schemes
-from gateway.openapi.operation.selection import Choice
+from gateway.openapi.operation.selection import OperationSelector
 from gateway.openapi.operation.servers import Server, find_server, parse_server
 from gateway.openapi.operation.tool_definition import define_tool, list_tags, safety_of
 from gateway.openapi.options import ImportOptions
@@ -25,10 +25,10 @@ from gateway.openapi.query.outline import Outlined, encode_outline, outline_docu
 from gateway.openapi.query.tools import DEFINITIONS
 from gateway.openapi.report import report_import, report_operation
 from gateway.openapi.schema.components import Components
-from gateway.openapi.schema.discriminators import Subtypes
+from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.patterns import Patterns
-from gateway.openapi.schema.translation import Dialect
-from gateway.openapi.warnings import Remarks
+from gateway.openapi.schema.translation import SchemaDialect
+from gateway.openapi.warnings import Warnings
 
 LARGEST_LIST = 64 * 1024**2
 """How many bytes the tools of one document may have together."""
@@ -68,12 +68,12 @@ class _Compiler:
         self._base = base
         self._root = convert(document.root, references) if is_swagger else document.root
         self._references = references
-        self._remarks = Remarks()
-        dialect = Dialect(
+        self._warnings = Warnings()
+        dialect = SchemaDialect(
             references=references,
-            remarks=self._remarks,
+            warnings=self._warnings,
             patterns=Patterns(),
-            subtypes=Subtypes(document.root, references),
+            subtypes=Discriminators(document.root, references),
             has_siblings=document.dialect >= (3, 1),
         )
         components = Components(dialect)
@@ -85,9 +85,9 @@ class _Compiler:
 
     def run(self) -> Compilation:
         """Compile every operation."""
-        operations = list_operations(self._root, self._references, self._remarks, dialect=self._document.dialect)
+        operations = list_operations(self._root, self._references, self._warnings, dialect=self._document.dialect)
         names = self._name(operations)
-        choice = Choice(self._options.include, self._options.exclude)
+        choice = OperationSelector(self._options.include, self._options.exclude)
         chosen: list[Operation] = []
         compiled: list[CompiledOperation] = []
         reports: list[OperationReport] = []
@@ -112,7 +112,7 @@ class _Compiler:
             title=self._document.title,
             version=self._document.version,
             operations=tuple(compiled),
-            report=report_import(reports, self._listed(compiled), (*choice.remarks(), *self._remarks.texts())),
+            report=report_import(reports, self._listed(compiled), (*choice.warnings(), *self._warnings.texts())),
             scheme_names=self._schemes.names,
             outline=self._outline(chosen, compiled, is_part=choice.leaves_out) if self._options.outline else b"",
         )
@@ -120,12 +120,12 @@ class _Compiler:
     def _name(self, operations: Sequence[Operation]) -> Mapping[str, ToolName]:
         """The names of all operations, also of those that are not chosen: so a choice changes no other tool's name."""
         known = self._options.known_names
-        wishes = {item.identity: item.wishes.name for item in operations if item.wishes.name is not None}
-        for identity in wishes.keys() & known.keys():
-            if not grants(known[identity], wishes[identity], identity, prefix=self._options.prefix):
-                wish = quote_text(wishes[identity])
-                self._remarks.add(identity, f"its tool keeps the name {known[identity]}; the document asks for {wish}")
-        return name_tools(operations, prefix=self._options.prefix, known=known, wishes=wishes)
+        hints = {item.identity: item.hints.name for item in operations if item.hints.name is not None}
+        for identity in hints.keys() & known.keys():
+            if not grants(known[identity], hints[identity], identity, prefix=self._options.prefix):
+                hint = quote_text(hints[identity])
+                self._warnings.add(identity, f"its tool keeps the name {known[identity]}; the document asks for {hint}")
+        return name_tools(operations, prefix=self._options.prefix, known=known, hints=hints)
 
     def _listed(self, compiled: Sequence[CompiledOperation]) -> Mapping[str, bytes]:
         """The definitions that clients are shown."""
@@ -158,7 +158,7 @@ class _Compiler:
         plan, arguments = plan_request(operation, template, parts)
         schema = compose_input(arguments, self._components)
         if name.reason is not None:
-            self._remarks.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
+            self._warnings.add(operation.identity, f"its tool is called {name.text}: the plain name {name.reason}")
         made = CompiledOperation(
             identity=operation.identity,
             method=operation.method,
@@ -172,14 +172,14 @@ class _Compiler:
         )
         return made, [*losses, *schema.losses]
 
-    def _read(self, operation: Operation, template: Template) -> tuple[Parts, list[str]]:
+    def _read(self, operation: Operation, template: PathTemplate) -> tuple[OperationParts, list[str]]:
         levels = [list_at(operation.item, "parameters"), list_at(operation.node, "parameters")]
         declared, losses = self._parameters.merge(levels, operation.where)
         parameters, mismatches = fit_parameters(template, declared)
         body = self._bodies.plan(operation.node, operation.where)
         server = self._server(operation)
         security = self._schemes.plan(operation.node, server)
-        parts = Parts(
+        parts = OperationParts(
             server=server,
             parameters=parameters,
             body=body if isinstance(body, Body) else None,
@@ -190,7 +190,7 @@ class _Compiler:
         spelled = () if operation.method.isupper() else ("its method is sent in capitals",)
         return parts, [*losses, *mismatches, *unsent, *security.losses, *spelled]
 
-    def _output(self, operation: Operation, parts: Parts) -> bytes | None:
+    def _output(self, operation: Operation, parts: OperationParts) -> bytes | None:
         """The schema of the answers, if all declared ones have one that can be listed."""
         declared = list(successes(object_at(operation.node, "responses")))
         if self._outputs is None or len(declared) != len(parts.answers):
@@ -210,7 +210,7 @@ class _Compiler:
             try:
                 found.append(self._references.follow(node, "a response"))
             except ExternalReference as outside:
-                self._remarks.add(f"{operation.where}/responses", f"{outside.reason}; the answer may be anything")
+                self._warnings.add(f"{operation.where}/responses", f"{outside.reason}; the answer may be anything")
             except Unusable:
                 continue
         return found

@@ -3,7 +3,7 @@
 _MOST = 500
 
 
-class Remarks:
+class Warnings:
     """The warnings of one compilation, in the order they were found."""
 
     def __init__(self) -> None:

@@ -59,7 +59,7 @@ class Fates(msgspec.Struct, frozen=True, tag=True):
     items: tuple[OperationReport, ...]
 
 
-class Part(msgspec.Struct, frozen=True, tag=True):
+class OutlinePart(msgspec.Struct, frozen=True, tag=True):
     """The next part of a document: the one that an archive became, or the one that a request's body held."""
 
     content: bytes
@@ -98,7 +98,7 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     peak_bytes: int
 
 
-Message: TypeAlias = Opening | Operations | Fates | Part | Outlining | Rest | Refusal | Crash | Closing
+Message: TypeAlias = Opening | Operations | Fates | OutlinePart | Outlining | Rest | Refusal | Crash | Closing
 
 decode_message: Callable[[bytes], Message] = msgspec.msgpack.Decoder[Message](Message).decode
 decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
@@ -134,7 +134,7 @@ def tell_compilation(compilation: Compilation) -> Iterator[Message]:
 def tell_document(document: bytes) -> Iterator[Message]:
     """A document, part by part."""
     for start in range(0, len(document), _BATCH_BYTES):
-        yield Part(document[start : start + _BATCH_BYTES])
+        yield OutlinePart(document[start : start + _BATCH_BYTES])
 
 
 def tell_refusal(error: BadInput) -> Message:
@@ -142,7 +142,7 @@ def tell_refusal(error: BadInput) -> Message:
     return Refusal(code=error.code, message=error.message, faults=error.faults)
 
 
-class Answer:
+class WorkerAnswer:
     """What the messages of one process say together."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Answer:
                 self._operations += message.items
             case Fates():
                 self._fates += message.items
-            case Part():
+            case OutlinePart():
                 self._parts.append(message.content)
             case Outlining():
                 self._outline.append(message.content)

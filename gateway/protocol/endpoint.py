@@ -30,29 +30,29 @@ from gateway.errors import (
     NotFound,
     Unauthenticated,
 )
-from gateway.identity.authenticator import Credentials
+from gateway.identity.authenticator import Authenticator
 from gateway.protocol.http.responses import (
     accepts,
-    answer,
     header,
     id_of,
     invalid_request,
     is_encoded,
     is_json,
     refusal,
+    send_response,
 )
-from gateway.protocol.in_flight import Crowds
-from gateway.protocol.request_context import CURRENT, Exchange
-from gateway.protocol.request_rate import Pacing
-from gateway.protocol.sessions.http_sse import Legacy
-from gateway.protocol.sessions.transport import Handshake
-from gateway.protocol.stateless.envelope import contradictory, misjudged, unsupported
-from gateway.protocol.stateless.transport import MAX_BODY, Modern
+from gateway.protocol.in_flight import InFlightLimiter
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.request_rate import RequestRateLimiter
+from gateway.protocol.sessions.http_sse import HttpSseTransport
+from gateway.protocol.sessions.transport import SessionTransport
+from gateway.protocol.stateless.envelope import envelope_error, unsupported_version_error, version_header_error
+from gateway.protocol.stateless.transport import MAX_BODY, StatelessTransport
 from gateway.protocol.tracing import traced
 from gateway.telemetry.traces import Traces
 from gateway.web.authentication import authenticate
 from gateway.web.bodies import declared_length, load_json, read_body, refuse_many_values
-from gateway.web.headers import fields_of
+from gateway.web.headers import headers_of
 from gateway.web.problems import status_of
 
 BODY_DEADLINE_S = 30.0
@@ -69,24 +69,24 @@ _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
 """What each door takes."""
 
 
-class Endpoint:
+class McpEndpoint:
     """The ASGI application behind `/t/{tenant}/mcp` and `/t/{tenant}/{profile}/mcp`."""
 
     def __init__(
         self,
-        credentials: Credentials,
+        credentials: Authenticator,
         connections: Connections,
-        modern: Modern,
-        handshake: Handshake,
-        legacy: Legacy,
+        modern: StatelessTransport,
+        handshake: SessionTransport,
+        legacy: HttpSseTransport,
     ) -> None:
         self._credentials = credentials
         self._connections = connections
         self._modern = modern
         self._handshake = handshake
         self._legacy = legacy
-        self.crowds = Crowds()
-        self.pacing = Pacing()
+        self.in_flight = InFlightLimiter()
+        self.pacing = RequestRateLimiter()
         self._users: dict[KeyId, tuple[Principal, AuthenticatedUser]] = {}
         self.traces: Traces | None = None
         """Set before anything is served where spans are exported."""
@@ -97,23 +97,23 @@ class Endpoint:
         try:
             principal, profile, door = await self._admit(scope)
             async with self._connections.open(principal, profile) as registry:
-                exchange = Exchange(principal, registry, correlation_id)
-                CURRENT.set(exchange)
+                context = RequestContext(principal, registry, correlation_id)
+                CURRENT_REQUEST.set(context)
                 self._identify(scope, principal)
                 limits = registry.view.snapshot.policy.limits
-                self.crowds.enter(principal, limits)
+                self.in_flight.acquire(principal, limits)
                 try:
                     if (delay := self.pacing.delay(principal.tenant, limits, time.monotonic())) > 0:
                         await self.pacing.sleep(delay)
                         await self._admit(scope)  # the key may have ended meanwhile
-                    if (refused := contradictory(scope, exchange)) is not None:
-                        await answer(send, 400, refused)
+                    if (refused := version_header_error(scope, context)) is not None:
+                        await send_response(send, 400, refused)
                     elif scope["method"] == "POST" and door != "sse":
-                        await self._post(scope, receive, send, exchange, is_old=door == "messages")
+                        await self._post(scope, receive, send, context, is_old=door == "messages")
                     else:
-                        await self._serve(scope, receive, send, exchange, door)
+                        await self._serve(scope, receive, send, context, door)
                 finally:
-                    self.crowds.leave(principal)
+                    self.in_flight.release(principal)
         except GatewayError as error:
             await _refuse(send, error, correlation_id)
 
@@ -142,70 +142,74 @@ class Endpoint:
         scope["user"] = user
         auth_context_var.set(user)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, door: str) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, door: str) -> None:
         """Everything but messages."""
         allowed = _ALLOWED[door]
         method = scope["method"]
         if method not in allowed:
             said = ", ".join(allowed)
-            refused = invalid_request(f"this URL takes {said}", exchange.correlation_id)
-            await answer(send, 405, refused, headers=((b"allow", said.encode()),))
+            refused = invalid_request(f"this URL takes {said}", context.correlation_id)
+            await send_response(send, 405, refused, headers=((b"allow", said.encode()),))
         elif door == "sse":
-            await self._legacy.get(scope, receive, send, exchange)
+            await self._legacy.get(scope, receive, send, context)
         elif _is_modern(scope):
-            await _refuse_era(scope, send, exchange)
+            await _refuse_era(scope, send, context)
         elif method == "GET":
-            await self._handshake.get(scope, receive, send, exchange)
+            await self._handshake.get(scope, receive, send, context)
         else:
-            await self._handshake.delete(scope, send, exchange)
+            await self._handshake.delete(scope, send, context)
 
-    async def _post(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange, *, is_old: bool) -> None:
+    async def _post(self, scope: Scope, receive: Receive, send: Send, context: RequestContext, *, is_old: bool) -> None:
         if not is_json(scope):
-            await answer(send, 415, invalid_request("Content-Type must be application/json", exchange.correlation_id))
+            await send_response(
+                send, 415, invalid_request("Content-Type must be application/json", context.correlation_id)
+            )
             return
         if is_encoded(scope):
             said = "the body must not be compressed; send it without Content-Encoding"
             identity = ((b"accept-encoding", b"identity"),)  # RFC 9110 §12.5.3
-            await answer(send, 415, invalid_request(said, exchange.correlation_id), headers=identity)
+            await send_response(send, 415, invalid_request(said, context.correlation_id), headers=identity)
             return
         if not accepts(scope, "application/json") and not is_old:
-            await answer(send, 406, invalid_request("Accept must include application/json", exchange.correlation_id))
+            await send_response(
+                send, 406, invalid_request("Accept must include application/json", context.correlation_id)
+            )
             return
         raw = await read_body(receive, limit=MAX_BODY, deadline=BODY_DEADLINE_S, declared=declared_length(scope))
         refuse_many_values(raw, values=_MOST_VALUES, containers=_MOST_CONTAINERS)
         message = _one_object(load_json(raw))
         if message is None:
             said = "the body must be one JSON-RPC message; batches are refused"
-            await answer(send, 400, invalid_request(said, exchange.correlation_id))
+            await send_response(send, 400, invalid_request(said, context.correlation_id))
             return
-        watched = nullcontext(send) if self.traces is None else traced(self.traces, scope, message, exchange, send)
+        watched = nullcontext(send) if self.traces is None else traced(self.traces, scope, message, context, send)
         with watched as told:
             try:
                 if is_old:
-                    await self._legacy.post(scope, told, message, exchange)
+                    await self._legacy.post(scope, told, message, context)
                 else:
-                    await self._choose(scope, receive, told, message, raw, exchange)
+                    await self._choose(scope, receive, told, message, raw, context)
             except GatewayError as error:
-                await _refuse(told, error, exchange.correlation_id, request_id=id_of(message))
+                await _refuse(told, error, context.correlation_id, request_id=id_of(message))
 
     def _choose(
-        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
+        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> Awaitable[None]:
         """The message in the hands of its era."""
         has_envelope = _has_envelope(message)
         if _is_modern(scope):
             version = header(scope, b"mcp-protocol-version") or ""
             if not has_envelope and version not in MODERN_PROTOCOL_VERSIONS:
-                return answer(send, 400, unsupported(version, exchange, message))
-            return self._modern.post(scope, receive, send, message, raw, exchange)
-        if has_envelope and (refused := misjudged(message, scope, exchange)) is not None:
-            return answer(send, 400, refused)
-        return self._handshake.post(scope, send, message, exchange)
+                return send_response(send, 400, unsupported_version_error(version, context, message))
+            return self._modern.post(scope, receive, send, message, raw, context)
+        if has_envelope and (refused := envelope_error(message, scope, context)) is not None:
+            return send_response(send, 400, refused)
+        return self._handshake.post(scope, send, message, context)
 
 
 def _is_modern(scope: Scope) -> bool:
     """Whether the header names an era other than that of handshakes, known or not."""
-    version = fields_of(scope).get(b"mcp-protocol-version")
+    version = headers_of(scope).get(b"mcp-protocol-version")
     return version is not None and version not in _HANDSHAKE
 
 
@@ -225,14 +229,14 @@ def _one_object(value: object) -> dict[str, Any] | None:
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
-async def _refuse_era(scope: Scope, send: Send, exchange: Exchange) -> None:
+async def _refuse_era(scope: Scope, send: Send, context: RequestContext) -> None:
     """Streams and sessions are the handshake era's; for an unknown revision the era is unknown too."""
     version = header(scope, b"mcp-protocol-version") or ""
     if version in MODERN_PROTOCOL_VERSIONS:
-        refused = invalid_request(f"{version} has no sessions; this URL takes POST", exchange.correlation_id)
-        await answer(send, 405, refused, headers=((b"allow", b"POST"),))
+        refused = invalid_request(f"{version} has no sessions; this URL takes POST", context.correlation_id)
+        await send_response(send, 405, refused, headers=((b"allow", b"POST"),))
     else:
-        await answer(send, 400, unsupported(version, exchange))
+        await send_response(send, 400, unsupported_version_error(version, context))
 
 
 def _has_envelope(message: dict[str, Any]) -> bool:
@@ -254,4 +258,4 @@ async def _refuse(send: Send, error: GatewayError, correlation_id: str, *, reque
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
     body = refusal(error, correlation_id, code=code, request_id=request_id)
-    await answer(send, status, body, headers=tuple(headers))
+    await send_response(send, status, body, headers=tuple(headers))

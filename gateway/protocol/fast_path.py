@@ -21,13 +21,13 @@ from mcp_types import methods as surface
 from pydantic import ValidationError
 from starlette.types import Scope
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.errors import GatewayError, InvalidCursor
 from gateway.protocol.errors import internal_error, to_mcp
-from gateway.protocol.http.results import STRUCTURED, Reply, called, failed, listed
+from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, list_result, tool_result
 from gateway.protocol.methods.lists import LISTS, is_declared, render_list
-from gateway.protocol.request_context import Exchange
-from gateway.web.headers import fields_of
+from gateway.protocol.request_context import RequestContext
+from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
@@ -57,10 +57,10 @@ _encode = msgspec.json.encode
 _Params = Mapping[str, Any]
 
 
-class Plain:
+class FastPath:
     """Answers what it recognises; keeps nothing but which envelopes the SDK has found good."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
         self._good: set[bytes] = set()
 
@@ -69,7 +69,7 @@ class Plain:
         """The envelopes that need not be judged again."""
         return len(self._good)
 
-    async def modern(self, scope: Scope, message: Mapping[str, Any], exchange: Exchange) -> Reply | None:
+    async def modern(self, scope: Scope, message: Mapping[str, Any], context: RequestContext) -> JsonRpcReply | None:
         """The answer to a plain request of 2026-07-28; None for anything else, of which nothing was done."""
         params = _params_of(message)
         if params is None or not _mirrors(scope, message["method"], params.get("name")):
@@ -77,38 +77,38 @@ class Plain:
         if not self.is_good_envelope(params.get("_meta")):
             return None
         if message["method"] != _CALL:
-            return _list(message, params, exchange, MODERN)
-        return await self._call(message["id"], params, exchange, is_modern=True)
+            return _list(message, params, context, MODERN)
+        return await self._call(message["id"], params, context, is_modern=True)
 
-    async def handshake(self, message: Mapping[str, Any], exchange: Exchange, version: str) -> Reply | None:
+    async def handshake(self, message: Mapping[str, Any], context: RequestContext, version: str) -> JsonRpcReply | None:
         """The answer to a plain request in a session of this revision; None as above."""
         params = _params_of(message)
         if params is None or not _is_bare(params.get("_meta")):
             return None
         if message["method"] != _CALL:
-            return _list(message, params, exchange, version)
+            return _list(message, params, context, version)
         if version not in STRUCTURED:
             return None
-        return await self._call(message["id"], params, exchange, is_modern=False)
+        return await self._call(message["id"], params, context, is_modern=False)
 
     async def _call(
-        self, request_id: int | str, params: _Params, exchange: Exchange, *, is_modern: bool
-    ) -> Reply | None:
-        registry, name, correlation_id = exchange.registry, params["name"], exchange.correlation_id
+        self, request_id: int | str, params: _Params, context: RequestContext, *, is_modern: bool
+    ) -> JsonRpcReply | None:
+        registry, name, correlation_id = context.registry, params["name"], context.correlation_id
         try:
             bound = await registry.tool(name)
-            if bound is None or bound.talks or registry.mirrored_schema(name) is not None:
+            if bound is None or bound.is_interactive or registry.mirrored_schema(name) is not None:
                 return None
             arguments: dict[str, object] = params.get("arguments") or {}
             members = await self._calls.run(
-                exchange.principal, bound, arguments, correlation_id=correlation_id, finder=registry
+                context.principal, bound, arguments, correlation_id=correlation_id, lookup=registry
             )
         except GatewayError as error:
-            return failed(request_id, to_mcp(error, correlation_id).error, is_modern=is_modern)
+            return error_result(request_id, to_mcp(error, correlation_id).error, is_modern=is_modern)
         except Exception:
             log.exception("method_failed", method=_CALL, correlation_id=correlation_id)
-            return failed(request_id, internal_error(correlation_id), is_modern=is_modern)
-        return called(request_id, members, is_modern=is_modern)
+            return error_result(request_id, internal_error(correlation_id), is_modern=is_modern)
+        return tool_result(request_id, members, is_modern=is_modern)
 
     def is_good_envelope(self, meta: object) -> bool:
         """Whether the SDK's own validation takes the envelope; asked once for each that clients repeat."""
@@ -132,21 +132,21 @@ class Plain:
         return True
 
 
-def recognises(message: Mapping[str, Any]) -> bool:
+def is_candidate(message: Mapping[str, Any]) -> bool:
     """Whether the message may be a plain request, so that it is worth asking."""
     return _params_of(message) is not None
 
 
-def _list(message: Mapping[str, Any], params: _Params, exchange: Exchange, version: str) -> Reply | None:
+def _list(message: Mapping[str, Any], params: _Params, context: RequestContext, version: str) -> JsonRpcReply | None:
     """The page as finished bytes; what is not declared, and what fails, is for the long way to say."""
-    registry, method = exchange.registry, message["method"]
+    registry, method = context.registry, message["method"]
     if not is_declared(registry, method):
         return None
     try:
         members = render_list(registry, method, params.get("cursor"), version)
     except (InvalidCursor, ValueError):
         return None
-    return listed(message["id"], members, is_modern=version == MODERN)
+    return list_result(message["id"], members, is_modern=version == MODERN)
 
 
 def _params_of(message: Mapping[str, Any]) -> _Params | None:
@@ -191,7 +191,7 @@ def _is_idle(meta: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 def _mirrors(scope: Scope, method: str, name: str | None) -> bool:
     """Whether the headers say, once and literally, what the body says, and mirror no parameter."""
-    fields = fields_of(scope)
+    fields = headers_of(scope)
     if fields.repeated:
         return False
     if _PARAMETER in fields.text and any(key.startswith(_PARAMETER) for key, _ in scope["headers"]):

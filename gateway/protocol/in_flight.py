@@ -23,7 +23,7 @@ OPEN: Final = 8192
 _RETRY_S = 1.0
 
 
-class Crowds:
+class InFlightLimiter:
     """The open requests of this replica, by key and by tenant."""
 
     def __init__(self, most: int = OPEN) -> None:
@@ -34,7 +34,7 @@ class Crowds:
         """How many requests are open."""
         return sum(self._open.values())
 
-    def enter(self, principal: Principal, limits: Limits) -> None:
+    def acquire(self, principal: Principal, limits: Limits) -> None:
         """Count one more.
 
         Raises:
@@ -51,7 +51,7 @@ class Crowds:
             raise self.places.refuse(principal.tenant)
         self._open[key] = count + 1
 
-    def leave(self, principal: Principal) -> None:
+    def release(self, principal: Principal) -> None:
         """Count one less."""
         self.places.free(principal.tenant)
         key = principal.key

@@ -32,7 +32,7 @@ _WEIGHT: Final = 0.1
 _TENANTS: Final = 4096
 
 
-class Pacing:
+class RequestRateLimiter:
     """The schedules of this replica's tenants: a virtual-scheduling leaky bucket (GCRA) each, of one number."""
 
     def __init__(self) -> None:

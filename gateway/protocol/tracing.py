@@ -12,7 +12,7 @@ import orjson
 from opentelemetry.trace import Span
 from starlette.types import Message, Scope, Send
 
-from gateway.protocol.request_context import Exchange
+from gateway.protocol.request_context import RequestContext
 from gateway.telemetry.traces import CARRIED, Traces, fail
 
 _LONGEST: Final = 128
@@ -27,20 +27,22 @@ _HEADERS: Final[Mapping[bytes, str]] = {
 
 
 @contextmanager
-def traced(traces: Traces, scope: Scope, message: Mapping[str, Any], exchange: Exchange, send: Send) -> Generator[Send]:
+def traced(
+    traces: Traces, scope: Scope, message: Mapping[str, Any], context: RequestContext, send: Send
+) -> Generator[Send]:
     """A span around the message; gives what to send the answer through."""
-    name, attributes = _describe(scope, message, exchange)
+    name, attributes = _describe(scope, message, context)
     with traces.serving(name, attributes, _carried(scope, message)) as span:
         yield send if span is None else _watch(send, span)
 
 
-def _describe(scope: Scope, message: Mapping[str, Any], exchange: Exchange) -> tuple[str, dict[str, str | int]]:
+def _describe(scope: Scope, message: Mapping[str, Any], context: RequestContext) -> tuple[str, dict[str, str | int]]:
     """The span's name and attributes, by the semantic conventions for MCP."""
     method = _text(message.get("method")) or "response"
     attributes: dict[str, str | int] = {
         "mcp.method.name": method,
-        "gateway.tenant": exchange.principal.slug,
-        "gateway.correlation_id": exchange.correlation_id,
+        "gateway.tenant": context.principal.slug,
+        "gateway.correlation_id": context.correlation_id,
     }
     for key, value in scope["headers"]:
         if key in _HEADERS:

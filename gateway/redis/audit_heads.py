@@ -7,7 +7,7 @@ without it is a store with nothing to compare.
 from collections.abc import Mapping, Sequence
 
 from gateway.domain.identifiers import TenantId
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 _KEPT_MS = 400 * 24 * 3600 * 1000
 """Longer than a year after the last signature, so that heads of removed tenants go away some day."""
@@ -19,13 +19,13 @@ return 1
 _GET = "return redis.call('GET', KEYS[1])"
 
 
-class RedisHeads:
+class RedisHeadStore:
     """The heads of all tenants in this Redis."""
 
     name = "redis"
     is_memory = True
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._namespace = bus.namespace
         self._put = bus.script(_PUT)
         self._get = bus.script(_GET)

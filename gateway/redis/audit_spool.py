@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
@@ -52,10 +52,10 @@ return waiting
 _Found = list[tuple[bytes, list[bytes]]]
 
 
-class Overflow:
+class AuditSpool:
     """The entries of all replicas of one installation; one replica at a time takes them out."""
 
-    def __init__(self, bus: Bus, *, secret: bytes, older: Sequence[bytes] = ()) -> None:
+    def __init__(self, bus: EventBus, *, secret: bytes, older: Sequence[bytes] = ()) -> None:
         self._shared = f"{bus.namespace}:audit"
         self._named: str | None = None
         self._replica = bus.replica

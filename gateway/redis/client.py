@@ -22,7 +22,7 @@ _CONNECTIONS = 32
 _PROTOCOL = 2  # the shape of replies differs between protocol versions
 
 
-class Listener(Protocol):
+class PubSub(Protocol):
     """What is used of redis-py's PubSub, with types."""
 
     async def psubscribe(self, pattern: str, /) -> object:
@@ -86,9 +86,9 @@ class Client:
         """A Lua script that is loaded into Redis when it is missing there."""
         return Script(self._commands.register_script(text))
 
-    def listener(self) -> Listener:
+    def listener(self) -> PubSub:
         """A connection of its own for subscriptions; `translated` belongs around its use."""
-        return cast(Listener, cast(Any, self._listening).pubsub())
+        return cast(PubSub, cast(Any, self._listening).pubsub())
 
     async def publish(self, channel: str, payload: bytes) -> None:
         """Hand a message to whoever listens to the channel now."""

@@ -9,10 +9,10 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 SESSIONS, ANSWERS, RESULTS = "session records", "session answers", "kept results"
-"""The purposes of the keys of `PlaceSeal`."""
+"""The purposes of the keys of `PlaceMac`."""
 
 UPDATE = b"u"
 """The kind of an entry that says that a resource has changed."""
@@ -22,10 +22,10 @@ _TO_CLIENTS = b"to clients"
 """What was written for one direction is never taken for something of the other."""
 
 
-class Seal:
+class EntryMac:
     """Makes and checks the MACs of what is said to the clients of sessions."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         keys = bus.derive_all("session logs")
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES, person=_TO_CLIENTS) for key in keys]
 
@@ -38,10 +38,10 @@ class Seal:
         return any(hmac.compare_digest(_digest(fresh.copy(), log, kind, text), mac) for fresh in self._fresh)
 
 
-class PlaceSeal:
+class PlaceMac:
     """Makes and checks the MACs of values by the name of their place in Redis."""
 
-    def __init__(self, bus: Bus, purpose: str) -> None:
+    def __init__(self, bus: EventBus, purpose: str) -> None:
         self._bus = bus
         self._fresh = [hashlib.blake2b(key=key, digest_size=_MAC_BYTES) for key in bus.derive_all(purpose)]
 

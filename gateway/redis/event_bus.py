@@ -18,10 +18,10 @@ from anyio.abc import TaskGroup
 
 from gateway.domain.events import Event
 from gateway.errors import RedisUnavailable
-from gateway.redis.client import Client, Listener, Script, translated
+from gateway.redis.client import Client, PubSub, Script, translated
 from gateway.redis.envelopes import Envelope, MessageRefused
-from gateway.redis.rejected_events import Refusals
-from gateway.redis.wakeups import Channels
+from gateway.redis.rejected_events import RejectedEvents
+from gateway.redis.wakeups import Wakeups
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +32,7 @@ _CLOSING_S = 2.0
 _RETRY_S = (0.05, 1.0)
 
 
-class Bus:
+class EventBus:
     """One replica's end of the bus; open it with `async with`, once.
 
     What it says is signed with `secret`; what was signed with an older one is believed, so that keys can be changed one
@@ -48,8 +48,8 @@ class Bus:
         self._pulse = f"{namespace}:replica:{self.replica}"
         self._listeners: dict[object, Callable[[Event], None]] = {}
         self._gap_listeners: dict[object, Callable[[], None]] = {}
-        self._channels = Channels()
-        self._refusals = Refusals()
+        self._channels = Wakeups()
+        self._refusals = RejectedEvents()
         self._tasks: TaskGroup | None = None
         self._subscribed = anyio.Event()
         self._is_live = False
@@ -106,7 +106,7 @@ class Bus:
 
     def hearing(self, channel: str, listener: Callable[[], None]) -> AbstractAsyncContextManager[None]:
         """Call the listener whenever there may be something new, for as long as the block runs."""
-        return self._channels.hearing(channel, listener)
+        return self._channels.listening(channel, listener)
 
     async def check(self) -> None:
         """Whether commands are answered and events arrive.
@@ -181,7 +181,7 @@ class Bus:
             with anyio.move_on_after(_CLOSING_S, shield=True), translated():
                 await listener.aclose()
 
-    async def _await_confirmation(self, listener: Listener) -> None:
+    async def _await_confirmation(self, listener: PubSub) -> None:
         missing = {"psubscribe", "subscribe"}
         while missing:
             message = await listener.get_message(timeout=_OPENING_S)

@@ -8,7 +8,7 @@ import anyio
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
@@ -19,15 +19,15 @@ _EXISTS = "return redis.call('EXISTS', KEYS[1])"
 _END = "return redis.call('DEL', KEYS[1])"
 
 
-def life_key(namespace: str, replica: str) -> str:
+def heartbeat_key(namespace: str, replica: str) -> str:
     """What is there for as long as the replica lives."""
     return f"{namespace}:replica:{replica}:alive"
 
 
-class Lives:
+class LiveReplicas:
     """All replicas, as seen from this one."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._bus = bus
         self._exists = bus.script(_EXISTS)
 
@@ -36,16 +36,16 @@ class Lives:
         if replica == self._bus.replica:
             return True
         try:
-            return bool(await self._exists((life_key(self._bus.namespace, replica),)))
+            return bool(await self._exists((heartbeat_key(self._bus.namespace, replica),)))
         except RedisUnavailable:
             return True
 
 
-class Life:
+class ReplicaHeartbeat:
     """That of this replica; open it with `async with` while the bus is open."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._key = life_key(bus.namespace, bus.replica)
+    def __init__(self, bus: EventBus) -> None:
+        self._key = heartbeat_key(bus.namespace, bus.replica)
         self._beat = bus.script(_BEAT)
         self._end = bus.script(_END)
         self._stack = AsyncExitStack()

@@ -13,7 +13,7 @@ MOST = 10
 _MINUTE_S = 60.0
 
 
-class Refusals:
+class RejectedEvents:
     """Those of one replica."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import anyio
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.redis.client import Listener, translated
+from gateway.redis.client import PubSub, translated
 
 log = structlog.get_logger(__name__)
 
@@ -29,12 +29,12 @@ class _Channel:
         self.confirmed: anyio.Event | None = anyio.Event()
 
 
-class Channels:
+class Wakeups:
     """All channels of this replica, on one connection that comes and goes."""
 
     def __init__(self) -> None:
         self._channels: dict[str, _Channel] = {}
-        self._listener: Listener | None = None
+        self._listener: PubSub | None = None
         self._order = anyio.Lock()
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Channels:
         return self._listener is not None
 
     @asynccontextmanager
-    async def hearing(self, name: str, listener: Callable[[], None]) -> AsyncGenerator[None]:
+    async def listening(self, name: str, listener: Callable[[], None]) -> AsyncGenerator[None]:
         """Call the listener for every message while the block runs; what is published inside of it is heard.
 
         While Redis is away the block runs all the same, and the listener is called once it is back.
@@ -67,7 +67,7 @@ class Channels:
                 with anyio.CancelScope(shield=True):
                     await self._end(name)
 
-    async def attach(self, listener: Listener) -> None:
+    async def attach(self, listener: PubSub) -> None:
         """Go on with this connection: everything is asked for anew, and everybody told to look.
 
         Raises:

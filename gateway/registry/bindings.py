@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.primitives import Primitive
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.handlers.binding import Binder
 from gateway.registry.handler_kinds import kind_of
 
@@ -14,7 +14,7 @@ _Item = TypeVar("_Item", bound=Tool | Primitive)
 _Bound = TypeVar("_Bound")
 
 
-class Shelf(Generic[_Item, _Bound]):
+class BindingCache(Generic[_Item, _Bound]):
     """What was bound of one family, by name, beside the item that it was bound for."""
 
     def __init__(self, bind: Callable[[Snapshot, _Item], Awaitable[_Bound]], snapshot: Snapshot) -> None:
@@ -29,7 +29,7 @@ class Shelf(Generic[_Item, _Bound]):
             found = self.kept[item.name] = (item, await self._bind(self._snapshot, item))
         return found[1]
 
-    def take(self, older: "Shelf[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
+    def take(self, older: "BindingCache[_Item, _Bound]", present: Mapping[str, _Item], *, with_code: bool) -> None:
         """Keep what was bound of an older snapshot and runs in this one as it did."""
         for name, (item, bound) in older.kept.items():
             if present.get(name) == item and _lasts(item, with_code=with_code):
@@ -41,10 +41,10 @@ class Bindings:
 
     def __init__(self, snapshot: Snapshot, binder: Binder, previous: "Bindings | None" = None) -> None:
         self.snapshot = snapshot
-        self.tools = Shelf(binder.bind, snapshot)
-        self.resources = Shelf(binder.bind_resource, snapshot)
-        self.templates = Shelf(binder.bind_template, snapshot)
-        self.prompts = Shelf(binder.bind_prompt, snapshot)
+        self.tools = BindingCache(binder.bind, snapshot)
+        self.resources = BindingCache(binder.bind_resource, snapshot)
+        self.templates = BindingCache(binder.bind_template, snapshot)
+        self.prompts = BindingCache(binder.bind_prompt, snapshot)
         if previous is not None and _is_alike(previous.snapshot, snapshot):
             self._take(previous)
 
@@ -68,7 +68,7 @@ def _is_alike(then: Snapshot, now: Snapshot) -> bool:
 
 def _lasts(item: Tool | Primitive, *, with_code: bool) -> bool:
     """Whether an unchanged item runs as before: code may be other code, and a reference may lead to something else."""
-    if item.origin is Origin.CODE:
+    if item.origin is PrimitiveOrigin.CODE:
         return with_code
     return kind_of(item) != _REFERRING
 

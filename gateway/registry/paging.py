@@ -14,7 +14,7 @@ PAGE = 100
 Item = TypeVar("Item", bound=Tool | Primitive)
 
 
-class Page(Generic[Item]):
+class ListPage(Generic[Item]):
     """One page of a list and the cursor of the next, None on the last; shared, so never to be changed.
 
     `rendered` is where a face keeps what it has made of the page, by the revision of its protocol.
@@ -36,21 +36,21 @@ class Page(Generic[Item]):
         return self._objects
 
 
-class Listing(Generic[Item]):
+class PagedList(Generic[Item]):
     """What is listed of one family, sorted by name."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items: Sequence[Item] = items
         self.by_name: Mapping[str, Item] = {item.name: item for item in items}
         self._names: Sequence[str] = [item.name for item in items]
-        self._pages: dict[int, Page[Item]] = {}
+        self._pages: dict[int, ListPage[Item]] = {}
 
-    def page(self, last: str | None, mint: Callable[[str], str]) -> Page[Item]:
+    def page(self, last: str | None, mint: Callable[[str], str]) -> ListPage[Item]:
         """The page that follows a name; `mint` makes the cursor of the one after it."""
         start = 0 if last is None else bisect_right(self._names, last)
         found = self._pages.get(start)
         if found is None:
             shown = self.items[start : start + PAGE]
             more = len(self.items) > start + PAGE
-            found = self._pages[start] = Page(shown, mint(shown[-1].name) if more else None)
+            found = self._pages[start] = ListPage(shown, mint(shown[-1].name) if more else None)
         return found

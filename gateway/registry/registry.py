@@ -11,9 +11,9 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tools import Tool
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.registry.cursors import Cursors
-from gateway.registry.paging import Page
-from gateway.registry.views import View
-from gateway.registry.visibility import Shown
+from gateway.registry.paging import ListPage
+from gateway.registry.views import SnapshotView
+from gateway.registry.visibility import VisiblePrimitives
 
 
 class Registry(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class Registry(msgspec.Struct, frozen=True):
 
     principal: Principal
     profile: str
-    view: View
+    view: SnapshotView
     cursors: Cursors
 
     @property
@@ -30,7 +30,7 @@ class Registry(msgspec.Struct, frozen=True):
         return self.view.snapshot.revision
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> VisiblePrimitives:
         """What the profile shows of the tenant's catalog; shared by all connections that see the same."""
         return self.view.shown(self.profile)
 
@@ -76,7 +76,7 @@ class Registry(msgspec.Struct, frozen=True):
         found = self.shown.prompts.by_name.get(name)
         return None if found is None else await self.view.bindings.prompts.get(found)
 
-    def page(self, family: Family, cursor: str | None) -> Page[Tool] | Page[Primitive]:
+    def page(self, family: Family, cursor: str | None) -> ListPage[Tool] | ListPage[Primitive]:
         """One page of a family in order of names; without a cursor, or with an empty one, the first.
 
         Raises:

@@ -12,21 +12,21 @@ from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.domain.tenancy.selection import compile_selection
 from gateway.domain.tools import Tool
 from gateway.handlers.binding import Binder
-from gateway.handlers.python.registry import CodeHandlers
+from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.bindings import Bindings
-from gateway.registry.visibility import Shown
+from gateway.registry.visibility import VisiblePrimitives
 
 
-class View:
+class SnapshotView:
     """A snapshot with what was made of it so far: bound primitives, and what each profile shows, on first use."""
 
     def __init__(
-        self, snapshot: Snapshot, binder: Binder, code: CodeHandlers | None, previous: "View | None" = None
+        self, snapshot: Snapshot, binder: Binder, code: PythonHandlers | None, previous: "SnapshotView | None" = None
     ) -> None:
         self.snapshot = snapshot
         self.bindings: Bindings = Bindings(snapshot, binder, None if previous is None else previous.bindings)
         self._code = code
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[str, VisiblePrimitives] = {}
         self._mirrored: dict[str, dict[str, Any] | None] = {}
 
     @property
@@ -38,7 +38,7 @@ class View:
         """Whether the tenant has a profile of this name."""
         return name == DEFAULT_PROFILE or name in self.snapshot.profiles
 
-    def shown(self, profile: str) -> Shown:
+    def shown(self, profile: str) -> VisiblePrimitives:
         """What the profile shows; nothing when it is gone."""
         found = self._shown.get(profile)
         if found is None:
@@ -55,30 +55,32 @@ class View:
             self._mirrored[name] = _schema_of(tool.definition) if mirrors else None
         return self._mirrored[name]
 
-    def _show(self, profile: str) -> Shown:
+    def _show(self, profile: str) -> VisiblePrimitives:
         if profile == DEFAULT_PROFILE:
-            return Shown(self.snapshot, self._code)
+            return VisiblePrimitives(self.snapshot, self._code)
         known = self.snapshot.profiles.get(profile)
-        return Shown(self.snapshot, self._code, _shows_nothing if known is None else compile_selection(known))
+        return VisiblePrimitives(
+            self.snapshot, self._code, _shows_nothing if known is None else compile_selection(known)
+        )
 
 
-class Views:
+class ViewCache:
     """The views of this replica, one per tenant, replaced when the snapshot is."""
 
-    def __init__(self, binder: Binder, *, code: CodeHandlers | None = None, capacity: int = 256) -> None:
+    def __init__(self, binder: Binder, *, code: PythonHandlers | None = None, capacity: int = 256) -> None:
         self._binder = binder
         self._code = code
         self._capacity = capacity
-        self._views: OrderedDict[TenantId, View] = OrderedDict()
+        self._views: OrderedDict[TenantId, SnapshotView] = OrderedDict()
 
-    def of(self, snapshot: Snapshot) -> View:
+    def of(self, snapshot: Snapshot) -> SnapshotView:
         """The view of this snapshot, the same object for every connection that holds it."""
         found = self._views.get(snapshot.tenant)
         if found is not None and found.snapshot is snapshot:
             return found
         if found is not None and found.snapshot.order > snapshot.order:
-            return View(snapshot, self._binder, self._code)
-        made = self._views[snapshot.tenant] = View(snapshot, self._binder, self._code, found)
+            return SnapshotView(snapshot, self._binder, self._code)
+        made = self._views[snapshot.tenant] = SnapshotView(snapshot, self._binder, self._code, found)
         self._views.move_to_end(snapshot.tenant)
         if len(self._views) > self._capacity:
             self._views.popitem(last=False)

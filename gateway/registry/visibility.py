@@ -13,11 +13,11 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.queries import Queried
 from gateway.domain.tenancy.policy import Decision
 from gateway.domain.tenancy.selection import Selection
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import ResourceValidationError
-from gateway.handlers.python.registry import CodeHandlers
+from gateway.handlers.python.registry import PythonHandlers
 from gateway.registry.handler_kinds import completes, kind_of
-from gateway.registry.paging import Listing
+from gateway.registry.paging import PagedList
 
 log = structlog.get_logger(__name__)
 
@@ -26,21 +26,21 @@ _EXPRESSION = re.compile(r"\{[^}]*\}")
 _Any = TypeVar("_Any", bound=Tool | Primitive)
 
 
-class Shown:
+class VisiblePrimitives:
     """The primitives of a snapshot that are selected; all of them without a selection."""
 
-    def __init__(self, snapshot: Snapshot, code: CodeHandlers | None, selection: Selection | None = None) -> None:
-        self.tools = Listing(_chosen(snapshot.tools, selection))
-        self.resources = Listing(_chosen(snapshot.resources, selection))
-        self.templates = Listing(_chosen(snapshot.templates, selection))
-        self.prompts = Listing(_chosen(snapshot.prompts, selection))
+    def __init__(self, snapshot: Snapshot, code: PythonHandlers | None, selection: Selection | None = None) -> None:
+        self.tools = PagedList(_chosen(snapshot.tools, selection))
+        self.resources = PagedList(_chosen(snapshot.resources, selection))
+        self.templates = PagedList(_chosen(snapshot.templates, selection))
+        self.prompts = PagedList(_chosen(snapshot.prompts, selection))
         self._snapshot = snapshot
         self._selection = selection
         self._policy = snapshot.policy
         self._code = code
         self._routes = [_Route(primitive) for primitive in self.templates.items]
 
-    def of(self, family: Family) -> Listing[Tool] | Listing[Primitive]:
+    def of(self, family: Family) -> PagedList[Tool] | PagedList[Primitive]:
         """The list of a family."""
         match family:
             case Family.TOOL:
@@ -52,7 +52,7 @@ class Shown:
             case Family.PROMPT:
                 return self.prompts
 
-    def lists_the_same(self, other: "Shown", family: Family) -> bool:
+    def lists_the_same(self, other: "VisiblePrimitives", family: Family) -> bool:
         """Whether both list the same definitions of a family."""
         mine: Sequence[Tool | Primitive] = self.of(family).items
         theirs: Sequence[Tool | Primitive] = other.of(family).items
@@ -95,7 +95,7 @@ class Shown:
     @cached_property
     def talks(self) -> bool:
         """Whether some primitive may send log messages: one that is code, or a list of steps."""
-        return any(item.origin is Origin.CODE or kind_of(item) == _TALKING for item in self._own())
+        return any(item.origin is PrimitiveOrigin.CODE or kind_of(item) == _TALKING for item in self._own())
 
     @cached_property
     def completes(self) -> bool:
@@ -103,14 +103,14 @@ class Shown:
         return any(self._is_completed(item) for item in (*self.prompts.items, *self.templates.items))
 
     def _is_completed(self, item: Primitive) -> bool:
-        if item.origin is not Origin.CODE or self._code is None:
+        if item.origin is not PrimitiveOrigin.CODE or self._code is None:
             return completes(item)
         found = self._code.find(item.family, item.name, self._snapshot.slug)
         return found is not None and found.complete is not None
 
     def _own(self) -> Iterator[Tool | Primitive]:
         """What is no imported operation."""
-        yield from (tool for tool in self.tools.items if tool.origin is not Origin.SOURCE)
+        yield from (tool for tool in self.tools.items if tool.origin is not PrimitiveOrigin.SOURCE)
         for listing in (self.resources, self.templates, self.prompts):
             yield from listing.items
 

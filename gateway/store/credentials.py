@@ -10,12 +10,12 @@ import msgspec
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, delete, func, or_, select, update
 from sqlalchemy import insert as insert_into
 
-from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential, NamedCredential
 from gateway.domain.identifiers import CredentialId, TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.errors import NotFound
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part
 from gateway.store.secrets import tenant_key
@@ -33,7 +33,9 @@ _SHOWN = (
 )
 
 
-async def insert(tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential) -> None:
+async def insert(
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
+) -> None:
     """Add a credential.
 
     Raises:
@@ -67,7 +69,7 @@ async def count(tenant: TenantId, db: Db) -> int:
     return int((await db.execute(counted)).scalar_one())
 
 
-async def open_named(tenant: TenantId, db: Db, sealer: Sealer, name: str) -> NamedCredential | None:
+async def open_named(tenant: TenantId, db: Db, sealer: EnvelopeCipher, name: str) -> NamedCredential | None:
     """The credential of this name with its secret, for the wire.
 
     Raises:
@@ -80,7 +82,7 @@ async def open_named(tenant: TenantId, db: Db, sealer: Sealer, name: str) -> Nam
         return None
     found = _shown(row)
     plain = sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found))
-    secret = msgspec.json.decode(plain, type=_Plain)
+    secret = msgspec.json.decode(plain, type=_OpenCredential)
     return NamedCredential(
         place=found.place.value,
         credential=Credential(value=secret.value, username=secret.username),
@@ -89,7 +91,9 @@ async def open_named(tenant: TenantId, db: Db, sealer: Sealer, name: str) -> Nam
     )
 
 
-async def save(tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential) -> None:
+async def save(
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
+) -> None:
     """Write a credential with a new secret; `version` is that of the credential as it now is.
 
     Raises:
@@ -108,16 +112,16 @@ async def remove(tenant: TenantId, db: Db, credential: CredentialId) -> bool:
     return (await db.execute(delete(credentials).where(*is_it).returning(credentials.c.id))).one_or_none() is not None
 
 
-class _Plain(msgspec.Struct):
+class _OpenCredential(msgspec.Struct):
     value: str
     username: str | None = None
 
 
 async def _seal(
-    tenant: TenantId, db: Db, sealer: Sealer, credential: StoredCredential, secret: Credential
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, credential: StoredCredential, secret: Credential
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain = msgspec.json.encode(_Plain(value=secret.value, username=secret.username))
+    plain = msgspec.json.encode(_OpenCredential(value=secret.value, username=secret.username))
     return {
         "name": credential.name,
         "place": credential.place.value,
@@ -148,7 +152,7 @@ def _shown(row: RowMapping) -> StoredCredential:
     return StoredCredential(
         id=CredentialId(row["id"]),
         name=row["name"],
-        place=Place(row["place"]),
+        place=CredentialLocation(row["place"]),
         field=row["field"],
         origins=tuple(row["origins"]),
         version=row["version"],

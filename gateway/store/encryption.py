@@ -25,7 +25,7 @@ _WRAPPING = "wrap"
 _NAMING = "name"
 
 
-class Sealer:
+class EnvelopeCipher:
     """Seals with the first secret key, opens with all of them."""
 
     def __init__(self, keys: Sequence[str]) -> None:

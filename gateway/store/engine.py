@@ -18,8 +18,8 @@ from sqlalchemy.pool import QueuePool
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
-from gateway.store.database.circuit_breaker import Silence, patience
-from gateway.store.database.connection import Connection, connect_app
+from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
+from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import RETRY_S, see_our_errors
 
 Db = AsyncConnection
@@ -39,19 +39,19 @@ class Store:
     """The pool of connections to PostgreSQL; `patience_s` is how long a transaction waits for a free one."""
 
     def __init__(
-        self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: Silence | None = None
+        self, url: str, *, pool_size: int = 8, patience_s: float = 5.0, silence: DatabaseBreaker | None = None
     ) -> None:
         self._url = url
         self._pool_size = pool_size
         self._patience_s = patience_s
         self.places = FairShare("connections to PostgreSQL", places=pool_size, queue=_WAITING, patience_s=patience_s)
         """Held by transactions of tenants only: what looks past tenants, such as a key by its id, never waits here."""
-        self._silence = Silence() if silence is None else silence
+        self._silence = DatabaseBreaker() if silence is None else silence
         self._stack = AsyncExitStack()
         self._engine: AsyncEngine | None = None
 
     async def __aenter__(self) -> Self:
-        async def connect(*_: object, **__: object) -> Connection:
+        async def connect(*_: object, **__: object) -> PostgresConnection:
             return await connect_app(self._url)
 
         engine = create_async_engine(
@@ -185,7 +185,7 @@ class Store:
         if not self._silence.may_ask():
             raise _silent()
         try:
-            async with patience(seconds):
+            async with bounded_wait(seconds):
                 await _begin(db, tenant, level)
         except TimeoutError:
             if self._is_exhausted:

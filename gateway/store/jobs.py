@@ -15,7 +15,7 @@ _COLUMNS = ("tenant_id", "id", "kind", "due_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DueWork:
+class Job:
     """One piece of background work of one tenant."""
 
     tenant: TenantId
@@ -24,7 +24,7 @@ class DueWork:
     due_at: datetime
 
 
-async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence[DueWork]:
+async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence[Job]:
     """What was due by then, of all tenants in turns: the oldest of each, then the next; sees past row-level security.
 
     No tenant has more than `of_each` in it, so that nobody's backlog hides what another waits for.
@@ -32,12 +32,12 @@ async def page(db: Db, *, until: datetime, limit: int, of_each: int) -> Sequence
     listed = func.list_due_work(until, limit, of_each).table_valued(*_COLUMNS)
     rows = await db.execute(select(*(listed.c[name] for name in _COLUMNS)))
     return [
-        DueWork(tenant=TenantId(row["tenant_id"]), id=row["id"], kind=row["kind"], due_at=row["due_at"])
+        Job(tenant=TenantId(row["tenant_id"]), id=row["id"], kind=row["kind"], due_at=row["due_at"])
         for row in rows.mappings()
     ]
 
 
-async def put(tenant: TenantId, db: Db, work: DueWork) -> None:
+async def put(tenant: TenantId, db: Db, work: Job) -> None:
     """Have this done at its time; what was due under the same id is forgotten."""
     row = {"tenant_id": tenant, "id": work.id, "kind": work.kind, "due_at": work.due_at}
     added = insert_into(due_work).values(**row)

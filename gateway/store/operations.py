@@ -15,7 +15,7 @@ from gateway.domain.order import KEYED, Order
 from gateway.domain.overrides import Override
 from gateway.domain.sources import Exposure, StoredOperation
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.overrides import read_override
@@ -243,7 +243,7 @@ def _tool(row: RowMapping) -> Tool:
         definition=row["definition"],
         safety=Safety(row["safety"]),
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=OperationId(row["id"]),
         source=SourceId(row["source_id"]),
         source_name=row["source_name"],

@@ -8,12 +8,12 @@ from sqlalchemy import ColumnElement, RowMapping, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from gateway.domain.identifiers import OverrideId, SourceId, TenantId
-from gateway.domain.overrides import Override, Wishes
+from gateway.domain.overrides import Override, OverrideFields
 from gateway.errors import NotFound
 from gateway.store.engine import Db
 from gateway.store.tables import overrides, sources
 
-_decode = msgspec.json.Decoder(Wishes).decode
+_decode = msgspec.json.Decoder(OverrideFields).decode
 
 
 async def insert(tenant: TenantId, db: Db, override: Override) -> None:

@@ -8,13 +8,13 @@ from sqlalchemy import insert as insert_into
 
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, mint, new_secret_id
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.tables import data_keys, secrets
 
 
 async def save(
-    tenant: TenantId, db: Db, sealer: Sealer, *, source: SourceId, scheme: str, credential: Credential
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, *, source: SourceId, scheme: str, credential: Credential
 ) -> None:
     """Store the credential of one security scheme of a source in place of an earlier one.
 
@@ -35,7 +35,7 @@ async def save(
         await db.execute(update(secrets).where(*is_it).values(**facts))
 
 
-async def load(tenant: TenantId, db: Db, sealer: Sealer, source: SourceId) -> Mapping[str, Credential]:
+async def load(tenant: TenantId, db: Db, sealer: EnvelopeCipher, source: SourceId) -> Mapping[str, Credential]:
     """The credentials of a source by security scheme.
 
     Raises:
@@ -59,7 +59,7 @@ async def remove_all(tenant: TenantId, db: Db, source: SourceId) -> int:
     return len((await db.execute(gone.returning(secrets.c.id))).all())
 
 
-async def rewrap(tenant: TenantId, db: Db, sealer: Sealer) -> int:
+async def rewrap(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> int:
     """Wrap the tenant's data keys by the first secret key, so that older ones can go; says how many it did.
 
     Data keys that no configured key opens are lost already and stay as they are.
@@ -75,7 +75,7 @@ async def rewrap(tenant: TenantId, db: Db, sealer: Sealer) -> int:
     return len(stale)
 
 
-async def tenant_key(tenant: TenantId, db: Db, sealer: Sealer) -> tuple[str, bytes]:
+async def tenant_key(tenant: TenantId, db: Db, sealer: EnvelopeCipher) -> tuple[str, bytes]:
     """The tenant's newest data key that can be opened, or a new one: losing a secret key must not lock it out."""
     rows = await db.execute(
         select(data_keys.c.id, data_keys.c.wrapped)
@@ -90,11 +90,11 @@ async def tenant_key(tenant: TenantId, db: Db, sealer: Sealer) -> tuple[str, byt
     return key, wrapped
 
 
-class _Plain(msgspec.Struct):
+class _OpenSecret(msgspec.Struct):
     value: str
     username: str | None = None
 
 
 def _credential(plain: bytes) -> Credential:
-    read = msgspec.json.decode(plain, type=_Plain)
+    read = msgspec.json.decode(plain, type=_OpenSecret)
     return Credential(value=read.value, username=read.username)

@@ -14,7 +14,7 @@ _MOST_OF_ONE = 5
 """How many old names one operation has at most; the oldest go first."""
 
 
-async def leave(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
+async def add(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, str]) -> None:
     """Let operations of a source be called by names that they had, given by identity, from now on for a while.
 
     Whoever had such a name as an alias before loses it. Aliases whose time is over go.
@@ -34,7 +34,7 @@ async def leave(tenant: TenantId, db: Db, source: SourceId, old: Mapping[str, st
     await _drop_oldest(tenant, db, source)
 
 
-async def living(tenant: TenantId, db: Db) -> Sequence[Alias]:
+async def active(tenant: TenantId, db: Db) -> Sequence[Alias]:
     """All aliases whose time is not over, sorted by name."""
     wanted = select(aliases).where(aliases.c.tenant_id == tenant, aliases.c.expires_at > func.now())
     rows = await db.execute(wanted.order_by(aliases.c.name))
@@ -49,7 +49,7 @@ async def living(tenant: TenantId, db: Db) -> Sequence[Alias]:
     ]
 
 
-async def leading(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
+async def resolve(tenant: TenantId, db: Db, named: Collection[str]) -> Mapping[str, str]:
     """The name in force of the tool that each of these aliases leads to, where its operation is there."""
     of_operation = and_(
         operations.c.tenant_id == aliases.c.tenant_id,

@@ -11,7 +11,7 @@ from gateway.domain.identifiers import TenantId, WebhookId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.webhooks import SigningSecrets, Webhook
 from gateway.errors import NotFound
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db
 from gateway.store.pagination import select_part
 from gateway.store.secrets import tenant_key
@@ -27,7 +27,7 @@ _SHOWN = (
 )
 
 
-async def insert(tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
+async def insert(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhook, signing: SigningSecrets) -> None:
     """Add a webhook.
 
     Raises:
@@ -60,7 +60,7 @@ async def count(tenant: TenantId, db: Db) -> int:
 
 
 async def open_secrets(
-    tenant: TenantId, db: Db, sealer: Sealer, webhook: WebhookId, *, now: datetime
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: WebhookId, *, now: datetime
 ) -> SigningSecrets | None:
     """What deliveries may be signed with now; None when there is no such webhook.
 
@@ -74,12 +74,14 @@ async def open_secrets(
     if row is None:
         return None
     found = _shown(row)
-    plain = msgspec.json.decode(sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found)), type=_Plain)
+    plain = msgspec.json.decode(
+        sealer.open(tenant, row["wrapped"], row["sealed"], *_bound(found)), type=_OpenSigningSecrets
+    )
     is_good = found.retires_at is not None and found.retires_at > now
     return SigningSecrets(current=plain.current, previous=plain.previous if is_good else None)
 
 
-async def save(tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets) -> None:
+async def save(tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhook, signing: SigningSecrets) -> None:
     """Write a webhook with its secrets; `version` is that of the webhook as it now is.
 
     Raises:
@@ -98,16 +100,16 @@ async def remove(tenant: TenantId, db: Db, webhook: WebhookId) -> bool:
     return (await db.execute(delete(webhooks).where(*is_it).returning(webhooks.c.id))).one_or_none() is not None
 
 
-class _Plain(msgspec.Struct):
+class _OpenSigningSecrets(msgspec.Struct):
     current: str
     previous: str | None = None
 
 
 async def _seal(
-    tenant: TenantId, db: Db, sealer: Sealer, webhook: Webhook, signing: SigningSecrets
+    tenant: TenantId, db: Db, sealer: EnvelopeCipher, webhook: Webhook, signing: SigningSecrets
 ) -> dict[str, object]:
     key_id, wrapped = await tenant_key(tenant, db, sealer)
-    plain = msgspec.json.encode(_Plain(current=signing.current, previous=signing.previous))
+    plain = msgspec.json.encode(_OpenSigningSecrets(current=signing.current, previous=signing.previous))
     return {
         "name": webhook.name,
         "version": webhook.version,

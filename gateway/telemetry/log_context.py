@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class Labels:
+class LogContext:
     """The labels of one request; whoever finds out more adds it."""
 
     correlation_id: str
@@ -15,7 +15,7 @@ class Labels:
     principal: str | None = None
 
 
-LABELS: ContextVar[Labels | None] = ContextVar("gateway_labels", default=None)
+LABELS: ContextVar[LogContext | None] = ContextVar("gateway_labels", default=None)
 
 
 def add_labels(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.telemetry.prometheus import Counter, Family, Histogram, Level, Reading
+from gateway.telemetry.prometheus import Callback, Counter, Gauge, Histogram, MetricFamily
 
 TENANTS = 100
 SOURCES = 10
@@ -39,46 +39,46 @@ class Metrics:
             bounds=_SECONDS,
         )
         self.answers = Counter("gateway_http_answers_total", "HTTP answers that were begun, by status.", ("status",))
-        self.requests = Level("gateway_http_requests_open", "HTTP requests being served now, streams included.")
-        self.streams = Level("gateway_streams_open", "Event streams that are open now.")
-        self.sessions = Reading("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
-        self.events_live = Reading("gateway_events_live", "1 while events of other replicas arrive, else 0.")
-        self.event_lag = Reading("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
+        self.requests = Gauge("gateway_http_requests_open", "HTTP requests being served now, streams included.")
+        self.streams = Gauge("gateway_streams_open", "Event streams that are open now.")
+        self.sessions = Callback("gateway_sessions_served", "Sessions of the handshake era this replica served lately.")
+        self.events_live = Callback("gateway_events_live", "1 while events of other replicas arrive, else 0.")
+        self.event_lag = Callback("gateway_event_lag_seconds", "How long the last event to ourselves was under way.")
         loaded = "Catalogs of tenants read anew from PostgreSQL."
-        self.snapshots = Reading("gateway_snapshots_loaded_total", loaded, kind="counter")
-        self.audit_waiting = Reading("gateway_audit_waiting", "Audit entries that wait to be committed.")
-        self.audit_entries = Reading("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
+        self.snapshots = Callback("gateway_snapshots_loaded_total", loaded, kind="counter")
+        self.audit_waiting = Callback("gateway_audit_waiting", "Audit entries that wait to be committed.")
+        self.audit_entries = Callback("gateway_audit_entries_total", "Audit entries committed.", kind="counter")
         failed = "Audit entries that could not be committed."
-        self.audit_failures = Reading("gateway_audit_failures_total", failed, kind="counter")
-        self.audit_overflow = Reading(
+        self.audit_failures = Callback("gateway_audit_failures_total", failed, kind="counter")
+        self.audit_overflow = Callback(
             "gateway_audit_overflow", "Audit entries of all replicas that wait in Redis until PostgreSQL takes them."
         )
-        self.audit_heads_failures = Reading(
+        self.audit_heads_failures = Callback(
             "gateway_audit_heads_failures_total",
             "Deliveries of audit heads to a store outside the database that failed.",
             ("store",),
             kind="counter",
         )
-        self.pool_busy = Reading("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
-        self.pool_refusals = Reading(
+        self.pool_busy = Callback("gateway_pool_busy", "Places of a replica-wide pool that are held now.", ("pool",))
+        self.pool_refusals = Callback(
             "gateway_pool_refusals_total",
             "Requests for a place of a replica-wide pool that were refused, mostly above a tenant's share.",
             ("pool",),
             kind="counter",
         )
         paced = "Requests that waited because of their tenant's pace."
-        self.paced = Reading("gateway_requests_paced_total", paced, kind="counter")
-        self.draining = Reading("gateway_draining", "1 from the first sign of the end, else 0.")
-        self._version = Reading("gateway_build", "1, with the version that runs.", ("version",))
+        self.paced = Callback("gateway_requests_paced_total", paced, kind="counter")
+        self.draining = Callback("gateway_draining", "1 from the first sign of the end, else 0.")
+        self._version = Callback("gateway_build", "1, with the version that runs.", ("version",))
         self._version.follow(lambda: {(version,): 1})
         self._own = _own_readings()
         self._gateway_seconds = self.call_seconds.parts["gateway"]
         self._upstream_seconds = self.call_seconds.parts["upstream"]
 
     @property
-    def families(self) -> tuple[Family, ...]:
+    def families(self) -> tuple[MetricFamily, ...]:
         """All of them, in the order of the page."""
-        named = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | Level | Reading)]
+        named = [value for value in vars(self).values() if isinstance(value, Counter | Histogram | Gauge | Callback)]
         return (*named, *self._own)
 
     def note_call(self, tenant: str, source: str, outcome: str, *, total_s: float, upstream_s: float) -> None:
@@ -92,23 +92,23 @@ class Metrics:
         return "".join(f"{line}\n" for family in self.families for line in _lines(family))
 
 
-def _lines(family: Family) -> Iterator[str]:
+def _lines(family: MetricFamily) -> Iterator[str]:
     yield f"# HELP {family.name} {family.meaning}"
     yield f"# TYPE {family.name} {family.kind}"
     yield from family.samples()
 
 
-def _own_readings() -> tuple[Reading, ...]:
+def _own_readings() -> tuple[Callback, ...]:
     """What Prometheus' own libraries say of every process, by the names they use."""
-    memory = Reading("process_resident_memory_bytes", "Resident memory.")
+    memory = Callback("process_resident_memory_bytes", "Resident memory.")
     memory.follow(_resident_bytes)
-    cpu = Reading("process_cpu_seconds_total", "CPU time used.", kind="counter")
+    cpu = Callback("process_cpu_seconds_total", "CPU time used.", kind="counter")
     cpu.follow(time.process_time)
-    files = Reading("process_open_fds", "Open file descriptors.")
+    files = Callback("process_open_fds", "Open file descriptors.")
     files.follow(_open_files)
-    most_files = Reading("process_max_fds", "The most file descriptors there may be.")
+    most_files = Callback("process_max_fds", "The most file descriptors there may be.")
     most_files.follow(lambda: max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
-    started = Reading("process_start_time_seconds", "When this part of the process was made, in seconds since 1970.")
+    started = Callback("process_start_time_seconds", "When this part of the process was made, in seconds since 1970.")
     now = time.time()
     started.follow(lambda: now)
     return memory, cpu, files, most_files, started

@@ -17,7 +17,7 @@ Read = Callable[[], float | Mapping[Labels, float] | None]
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
-class Family(Protocol):
+class MetricFamily(Protocol):
     """One metric with all its series."""
 
     @property
@@ -102,7 +102,7 @@ class Histogram:
         self.name = name
         self.meaning = meaning
         self.labels = (label,)
-        self.parts = {part: Buckets(bounds) for part in parts}
+        self.parts = {part: HistogramBuckets(bounds) for part in parts}
 
     def samples(self) -> Iterator[str]:
         """The cumulative buckets, the sum and the count of each part."""
@@ -115,7 +115,7 @@ class Histogram:
             yield _line(f"{self.name}_count", self.labels, (part,), reached)
 
 
-class Buckets:
+class HistogramBuckets:
     """What was measured of one part."""
 
     __slots__ = ("bounds", "counts", "total")
@@ -131,7 +131,7 @@ class Buckets:
         self.total += value
 
 
-class Reading:
+class Callback:
     """A number that somebody else keeps and that is read when it is asked for; without a reader it has no series."""
 
     def __init__(
@@ -156,7 +156,7 @@ class Reading:
             yield _line(self.name, self.labels, labels, value)
 
 
-class Level:
+class Gauge:
     """A number that rises and falls."""
 
     kind: Literal["gauge"] = "gauge"

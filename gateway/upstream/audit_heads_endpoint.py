@@ -15,13 +15,13 @@ from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import UpstreamAnswerBroken, UpstreamUnreachable
 from gateway.upstream.auth.credentials import digest_of_headers
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _LIMIT_BYTES = 4 * 1024 * 1024
 _NOTHING_KEPT = frozenset({404, 405})
 
 
-class _Kept(msgspec.Struct):
+class _StoredHeads(msgspec.Struct):
     heads: list[msgspec.Raw]
 
 
@@ -30,7 +30,7 @@ class EndpointHeads:
 
     is_memory = False
 
-    def __init__(self, upstream: Upstream, url: str, *, token: str | None = None) -> None:
+    def __init__(self, upstream: UpstreamClient, url: str, *, token: str | None = None) -> None:
         self._upstream = upstream
         self._url = URL(url)
         self.name = str(self._url.with_user(None).with_query(None))
@@ -68,7 +68,7 @@ class EndpointHeads:
         if answer.status != 200:
             raise _refused(answer)
         try:
-            return [bytes(head) for head in msgspec.json.decode(answer.body, type=_Kept).heads]
+            return [bytes(head) for head in msgspec.json.decode(answer.body, type=_StoredHeads).heads]
         except msgspec.MsgspecError:
             raise UpstreamAnswerBroken("The endpoint for audit heads did not answer with heads in JSON.") from None
 

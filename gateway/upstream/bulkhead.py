@@ -31,7 +31,7 @@ _Place: TypeAlias = "asyncio.Future[UpstreamError | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class BulkheadLimits:
     """The bounds of a lane: calls at once, calls that wait and how long, failures in a row and the rest after them.
 
     `reserve` is how many calls may be sent again before others have earned it.
@@ -45,7 +45,7 @@ class Rules:
     reserve: float = 10.0
 
 
-class Lane:
+class Bulkhead:
     """One tenant's calls to one origin; whoever is let in leaves again, and says before how it went."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Lane:
         "running",
     )
 
-    def __init__(self, rules: Rules, key: _Key = ("", "")) -> None:
+    def __init__(self, rules: BulkheadLimits, key: _Key = ("", "")) -> None:
         self._rules = rules
         self._key = key
         self._waiting: deque[_Place] = deque()
@@ -176,32 +176,32 @@ class Lane:
         )
 
 
-class Lanes:
+class Bulkheads:
     """The lanes of this replica; of those that nobody uses only some are kept."""
 
-    def __init__(self, rules: Rules | None = None) -> None:
-        self._rules = rules or Rules()
-        self._lanes: dict[_Key, Lane] = {}
+    def __init__(self, rules: BulkheadLimits | None = None) -> None:
+        self._rules = rules or BulkheadLimits()
+        self._bulkheads: dict[_Key, Bulkhead] = {}
         self._room = _KEPT
 
     def __len__(self) -> int:
         """How many are kept."""
-        return len(self._lanes)
+        return len(self._bulkheads)
 
-    def find(self, tenant: str, origin: Origin) -> Lane:
+    def find(self, tenant: str, origin: Origin) -> Bulkhead:
         """The way of this tenant to this origin."""
         key = (tenant, origin.key)
-        lane = self._lanes.get(key)
-        if lane is None:
-            if len(self._lanes) >= self._room:
+        bulkhead = self._bulkheads.get(key)
+        if bulkhead is None:
+            if len(self._bulkheads) >= self._room:
                 self._sweep(asyncio.get_running_loop().time())
-            lane = self._lanes[key] = Lane(self._rules, key)
-        return lane
+            bulkhead = self._bulkheads[key] = Bulkhead(self._rules, key)
+        return bulkhead
 
     def _sweep(self, now: float) -> None:
         """Forget the lanes of which nothing has to be remembered; not again before as many have come."""
-        self._lanes = {key: lane for key, lane in self._lanes.items() if not lane.is_idle(now)}
-        self._room = max(_KEPT, 2 * len(self._lanes))
+        self._bulkheads = {key: bulkhead for key, bulkhead in self._bulkheads.items() if not bulkhead.is_idle(now)}
+        self._room = max(_KEPT, 2 * len(self._bulkheads))
 
 
 def _busy() -> UpstreamBusy:

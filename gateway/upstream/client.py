@@ -25,20 +25,20 @@ from gateway.errors import (
     UpstreamUnreachable,
 )
 from gateway.telemetry.traces import Traces
-from gateway.upstream.bulkhead import Lane, Lanes, Rules
-from gateway.upstream.deadlines import Deadlines, Patience, Watch
+from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
+from gateway.upstream.deadlines import Deadline, Deadlines, Timeouts
 from gateway.upstream.egress.allow_list import AllowLists
 from gateway.upstream.egress.guard import Guard
 from gateway.upstream.egress.origins import Origin, PoolKey, read_url
 from gateway.upstream.egress.resolver import Lookup, SystemLookup
 from gateway.upstream.http.connection import reusable_below
-from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.decompression import Inflater, open_inflater
 from gateway.upstream.http.errors import FAULTS, translate
-from gateway.upstream.http.event_stream import Events, is_event_stream
-from gateway.upstream.http.pool import Connections
+from gateway.upstream.http.event_stream import EventStreamReader, is_event_stream
+from gateway.upstream.http.pool import ConnectionPool
 from gateway.upstream.http.request_head import check_method, write_head
-from gateway.upstream.http.response import Answer
+from gateway.upstream.http.response import Response
 from gateway.upstream.retries import WORTH_A_LOOK, after_answer, after_fault, is_failure
 from gateway.upstream.tracing import Carried, Carry, run_traced
 
@@ -54,7 +54,7 @@ _REDIRECTS, _ERRORS = 300, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeAnswer:
+class FullResponse:
     """An answer with all its headers, for whoever needs more of it than a call does."""
 
     status: int
@@ -73,7 +73,7 @@ class _Message(msgspec.Struct):
     reusable_below: int
 
 
-class Upstream:
+class UpstreamClient:
     """The pool, open while its block runs.
 
     `egress_allow` holds the operator's `host:port` entries for upstreams at private addresses that every tenant may
@@ -84,13 +84,13 @@ class Upstream:
         self,
         *,
         egress_allow: Sequence[str] = (),
-        patience: Patience | None = None,
-        rules: Rules | None = None,
+        patience: Timeouts | None = None,
+        rules: BulkheadLimits | None = None,
         limit_bytes: int = 10 * _MIB,
         lookup: Lookup | None = None,
         traces: Traces | None = None,
     ) -> None:
-        patience = patience or Patience()
+        patience = patience or Timeouts()
         self._guard = Guard(egress_allow)
         self._allow_lists: AllowLists | None = None
         self._connect_s = patience.connect_s
@@ -101,16 +101,16 @@ class Upstream:
         self._limit = limit_bytes
         self._run: Carry = self._carry if traces is None else partial(run_traced, traces, self._carry)
         self._lookup = lookup
-        self._lanes = Lanes(rules)
+        self._bulkheads = Bulkheads(rules)
         self._tick_s = min(_TICK_S, patience.first_byte_s / 4, patience.total_s / 4)
         self._deadlines = Deadlines(self._tick_s)
-        self._open: tuple[asyncio.AbstractEventLoop, Connections, Lookup] | None = None
+        self._open: tuple[asyncio.AbstractEventLoop, ConnectionPool, Lookup] | None = None
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         lookup = self._lookup or SystemLookup()
-        dialer = Dialer(lookup, self._guard, dial_s=self._connect_s / 2)
-        connections = Connections(dialer, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
+        dialer = Connector(lookup, self._guard, dial_s=self._connect_s / 2)
+        connections = ConnectionPool(dialer, connect_s=self._connect_s, most=_CONNECTIONS, share=_SHARE)
         self._open = loop, connections, lookup
         return self
 
@@ -153,14 +153,14 @@ class Upstream:
 
     async def ask(
         self, request: UpstreamRequest, *, tenant: TenantId | None = None, limit_bytes: int | None = None
-    ) -> WholeAnswer:
+    ) -> FullResponse:
         """The same with all headers of the answer.
 
         Raises:
             UpstreamError: as for `send`.
         """
         answer, body, _ = await self._whole(request, tenant, limit_bytes)
-        return WholeAnswer(status=answer.status, headers=answer.headers(), body=body)
+        return FullResponse(status=answer.status, headers=answer.headers(), body=body)
 
     async def _whole(self, request: UpstreamRequest, tenant: TenantId | None, limit_bytes: int | None) -> Carried:
         carried = await self._run(request, tenant, limit_bytes or self._limit)
@@ -174,35 +174,35 @@ class Upstream:
             raise RuntimeError("the pool is not open")
         message = _check(request, tenant or "")
         loop, _, _ = self._open
-        lane = self._lanes.find(tenant or "", message.origin)
-        waited_s = 0.0 if lane.admit() else await lane.wait(loop)
+        bulkhead = self._bulkheads.find(tenant or "", message.origin)
+        waited_s = 0.0 if bulkhead.admit() else await bulkhead.wait(loop)
         watch = self._deadlines.open(loop, first_s=self._first_s, total_s=self._total_s - waited_s)
         try:
-            carried = await self._persist(request, message, limit, lane=lane, watch=watch)
+            carried = await self._persist(request, message, limit, bulkhead=bulkhead, watch=watch)
             if is_failure(carried[0].status):
-                lane.fail(loop)
+                bulkhead.fail(loop)
             else:
-                lane.succeed()
+                bulkhead.succeed()
         except asyncio.CancelledError:
             if watch.settle():
-                lane.fail(loop)
+                bulkhead.fail(loop)
                 raise UpstreamTimeout("The upstream did not answer in time.") from None
             raise
         except (UpstreamAnswerBroken, UpstreamAnswerTooLarge):
-            lane.succeed()
+            bulkhead.succeed()
             raise
         except FAULTS as error:
             ours = translate(error)
             if isinstance(ours, UpstreamUnreachable | UpstreamTimeout):
-                lane.fail(loop)
+                bulkhead.fail(loop)
             raise ours from None
         finally:
             self._deadlines.close(watch)
-            lane.leave()
+            bulkhead.leave()
         return carried
 
     async def _persist(
-        self, request: UpstreamRequest, message: _Message, limit: int, *, lane: Lane, watch: Watch
+        self, request: UpstreamRequest, message: _Message, limit: int, *, bulkhead: Bulkhead, watch: Deadline
     ) -> Carried:
         """Send the request, and again where that is safe, worth it, paid for and in time."""
         attempt = 0
@@ -211,7 +211,7 @@ class Upstream:
                 answer = await self._ask(message)
             except FAULTS as error:
                 pause_s = after_fault(error, request, attempt)
-                if not self._may_repeat(pause_s, watch, lane):
+                if not self._may_repeat(pause_s, watch, bulkhead):
                     raise
             else:
                 try:
@@ -223,23 +223,23 @@ class Upstream:
                 if answer.status < WORTH_A_LOOK:
                     return answer, body, cut
                 pause_s = after_answer(answer.status, answer.field(b"retry-after"), request, attempt)
-                if not self._may_repeat(pause_s, watch, lane):
+                if not self._may_repeat(pause_s, watch, bulkhead):
                     return answer, body, cut
             attempt += 1
             await asyncio.sleep(pause_s or 0.0)
             watch.allow(asyncio.get_running_loop().time() + self._first_s)
 
     @staticmethod
-    def _may_repeat(pause_s: float | None, watch: Watch, lane: Lane) -> bool:
+    def _may_repeat(pause_s: float | None, watch: Deadline, bulkhead: Bulkhead) -> bool:
         if pause_s is None:
             return False
         now = asyncio.get_running_loop().time()
-        if now + pause_s + _WORTH_WAITING_S > watch.last or not lane.pay(now):
+        if now + pause_s + _WORTH_WAITING_S > watch.last or not bulkhead.pay(now):
             return False
         watch.allow(watch.last)
         return True
 
-    async def _ask(self, message: _Message) -> Answer:
+    async def _ask(self, message: _Message) -> Response:
         """The answer once its head is there."""
         if self._open is None:  # closed while this call waited
             raise RuntimeError("the pool is not open")
@@ -272,7 +272,7 @@ class Upstream:
             raise
         return answer
 
-    async def _read(self, answer: Answer, watch: Watch, limit: int) -> tuple[bytes, str | None]:
+    async def _read(self, answer: Response, watch: Deadline, limit: int) -> tuple[bytes, str | None]:
         """The body, and what is missing of it where it is a stream of events that goes on."""
         if not 200 <= answer.status <= 599:
             raise UpstreamAnswerBroken("The upstream's answer has a status that no answer can have.")
@@ -294,10 +294,10 @@ class Upstream:
         return await self._read_encoded(answer, watch, inflater), None
 
     async def _read_events(
-        self, answer: Answer, watch: Watch, inflater: Inflater | None, limit: int
+        self, answer: Response, watch: Deadline, inflater: Inflater | None, limit: int
     ) -> tuple[bytes, str | None]:
         """As many events as come in time and within bounds; the connection of a stream that goes on is closed."""
-        events, now = Events(limit), asyncio.get_running_loop().time()
+        events, now = EventStreamReader(limit), asyncio.get_running_loop().time()
         until = min(now + self._stream_s, watch.last - 2 * self._tick_s)
         watch.allow(watch.last)
         try:
@@ -315,7 +315,7 @@ class Upstream:
             events.feed(inflater.finish())
         return events.whole(), None
 
-    async def _read_plain(self, answer: Answer, watch: Watch, limit: int) -> bytes:
+    async def _read_plain(self, answer: Response, watch: Deadline, limit: int) -> bytes:
         piece = await self._next_piece(answer, watch)
         if answer.at_eof() and len(piece) <= limit:
             return piece
@@ -326,13 +326,13 @@ class Upstream:
             whole += await self._next_piece(answer, watch)
         raise _too_large()
 
-    async def _read_encoded(self, answer: Answer, watch: Watch, inflater: Inflater) -> bytes:
+    async def _read_encoded(self, answer: Response, watch: Deadline, inflater: Inflater) -> bytes:
         while not answer.at_eof():
             inflater.feed(await self._next_piece(answer, watch))
             await asyncio.sleep(0)  # a small piece may inflate to a large one: let others run in between
         return inflater.finish()
 
-    async def _next_piece(self, answer: Answer, watch: Watch) -> bytes:
+    async def _next_piece(self, answer: Response, watch: Deadline) -> bytes:
         watch.allow(asyncio.get_running_loop().time() + self._idle_s)
         return await answer.readany()
 

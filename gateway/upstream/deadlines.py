@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """How long a call may take.
 
     `connect_s` covers resolving, dialling and TLS; `first_byte_s` the wait for the status line after that; `total_s`
@@ -23,7 +23,7 @@ class Patience:
     stream_s: float = 20.0
 
 
-class Watch:
+class Deadline:
     """One running call: it is cancelled once the loop's clock passes `until`, which the call moves as it proceeds."""
 
     __slots__ = ("_cancelling", "_task", "expired", "last", "until")
@@ -55,22 +55,22 @@ class Deadlines:
 
     def __init__(self, tick_s: float) -> None:
         self._tick_s = tick_s
-        self._running: set[Watch] = set()
+        self._running: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def open(self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float) -> Watch:
+    def open(self, loop: asyncio.AbstractEventLoop, *, first_s: float, total_s: float) -> Deadline:
         """Watch the calling task from now on."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a call to an upstream needs a running task")
         now = loop.time()
-        watch = Watch(task, until=now + first_s, last=now + total_s)
+        watch = Deadline(task, until=now + first_s, last=now + total_s)
         self._running.add(watch)
         if self._timer is None:
             self._timer = loop.call_later(self._tick_s, self._sweep, loop)
         return watch
 
-    def close(self, watch: Watch) -> None:
+    def close(self, watch: Deadline) -> None:
         """The call is over, however it ended."""
         self._running.discard(watch)
 

@@ -5,13 +5,13 @@ from yarl import URL
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DocumentTooLarge, FetchFailed, UpstreamAnswerTooLarge
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _ACCEPT = "application/json, application/yaml, */*;q=0.5"
 _OK = 200
 
 
-async def fetch_document(upstream: Upstream, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
+async def fetch_document(upstream: UpstreamClient, url: str, *, limit: int, tenant: TenantId | None = None) -> bytes:
     """The bytes behind an http or https URL.
 
     Raises:

@@ -9,7 +9,7 @@ import httpx
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.upstream.auth.credentials import digest_of_headers
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent", "keep-alive"}
@@ -23,7 +23,7 @@ _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Sends what httpx asks for through the pool; closing it leaves the pool open."""
 
-    def __init__(self, upstream: Upstream, *, tenant: TenantId | None, limit_bytes: int | None = None) -> None:
+    def __init__(self, upstream: UpstreamClient, *, tenant: TenantId | None, limit_bytes: int | None = None) -> None:
         self._upstream = upstream
         self._tenant = tenant
         self._limit = limit_bytes
@@ -51,7 +51,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 
 def guarded_client(
-    upstream: Upstream, *, tenant: TenantId | None, limit_bytes: int | None = None, follow_redirects: bool = False
+    upstream: UpstreamClient, *, tenant: TenantId | None, limit_bytes: int | None = None, follow_redirects: bool = False
 ) -> httpx.AsyncClient:
     """An httpx client that has no other way out than the pool; it keeps no proxy and no variable of the environment."""
     return httpx.AsyncClient(

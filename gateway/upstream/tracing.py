@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.telemetry.traces import CARRIED, Traces, fail
-from gateway.upstream.http.response import Answer
+from gateway.upstream.http.response import Response
 
-Carried = tuple[Answer, bytes, str | None]
+Carried = tuple[Response, bytes, str | None]
 Carry = Callable[[UpstreamRequest, TenantId | None, int], Awaitable[Carried]]
 
 _FAILED = 400

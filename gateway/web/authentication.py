@@ -5,14 +5,14 @@ from typing import Any
 
 from gateway.domain.tenancy.principals import Caller, Principal
 from gateway.errors import Unauthenticated
-from gateway.identity.authenticator import REFUSED, Credentials
+from gateway.identity.authenticator import REFUSED, Authenticator
 from gateway.telemetry.log_context import LABELS
-from gateway.web.headers import fields_of
+from gateway.web.headers import headers_of
 
 
 def authorization_of(scope: MutableMapping[str, Any]) -> str | None:
     """The Authorization header; None when there is none, or more than one, of which no one can say who it is."""
-    fields = fields_of(scope)
+    fields = headers_of(scope)
     found = fields.get(b"authorization")
     return None if found is None or b"authorization" in fields.repeated else found.decode("latin-1")
 
@@ -23,7 +23,7 @@ def address_of(scope: Mapping[str, Any]) -> str:
     return "" if client is None else str(client[0])
 
 
-async def authenticate(scope: MutableMapping[str, Any], credentials: Credentials) -> Caller:
+async def authenticate(scope: MutableMapping[str, Any], credentials: Authenticator) -> Caller:
     """Find out who asks, and keep it in the scope and in the log's context.
 
     Raises:

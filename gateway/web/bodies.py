@@ -20,7 +20,7 @@ from starlette.types import Message, Receive
 
 from gateway.errors import DocumentTooLarge, Fault, InvalidBody
 from gateway.web.body_timeout import receive_within
-from gateway.web.headers import fields_of
+from gateway.web.headers import headers_of
 
 MAX_DEPTH = 64
 MOST_DIGITS = sys.int_info.str_digits_check_threshold
@@ -37,7 +37,7 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def declared_length(scope: MutableMapping[str, Any]) -> int | None:
     """How long the body says it is; None when it does not say."""
-    said = fields_of(scope).get(b"content-length")
+    said = headers_of(scope).get(b"content-length")
     return int(said) if said is not None and said.isdigit() else None
 
 

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 _Waiting = Generator[Any, Any, Message]
 
 
-class Pace(Protocol):
+class BodyPace(Protocol):
     """How fast a body has to come."""
 
     @property
@@ -50,7 +50,7 @@ class PacedBody:
 
     __slots__ = ("_began", "_give_up", "_is_over", "_is_slow", "_pace", "_receive", "_received")
 
-    def __init__(self, receive: Receive, pace: Pace, give_up: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, receive: Receive, pace: BodyPace, give_up: Callable[[], Awaitable[None]]) -> None:
         self._receive = receive
         self._pace = pace
         self._give_up = give_up

@@ -14,11 +14,11 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.telemetry.log_context import LABELS, Labels
+from gateway.telemetry.log_context import LABELS, LogContext
 from gateway.telemetry.metrics import Metrics
 from gateway.web.body_timeout import PacedBody
 from gateway.web.cors import is_preflight, permission, shown_to
-from gateway.web.headers import Fields, fields_of
+from gateway.web.headers import HeaderIndex, headers_of
 from gateway.web.hosts import AllowedHosts, AllowedOrigins
 from gateway.web.problems import MEDIA_TYPE, problem_bytes, unexpected_bytes
 from gateway.web.proxies import Proxies
@@ -54,7 +54,7 @@ def _never() -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class EdgeDependencies:
     """What the edge is told of the rest: who stands in front, who counts, and whether this replica is about to end."""
 
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
@@ -90,10 +90,10 @@ class Edge:
         hosts: Iterable[str],
         origins: Iterable[str] = (),
         limits: EdgeLimits | None = None,
-        around: Surroundings | None = None,
+        around: EdgeDependencies | None = None,
     ) -> None:
         self._app = app
-        self._around = around or Surroundings()
+        self._around = around or EdgeDependencies()
         self._hosts = AllowedHosts(hosts)
         self._origins = AllowedOrigins(origins)
         self._limits = limits or EdgeLimits()
@@ -104,7 +104,7 @@ class Edge:
         if scope["type"] != "http":
             await self._pass_on(scope, receive, send)
             return
-        fields = fields_of(scope)
+        fields = headers_of(scope)
         correlation_id = scope["correlation_id"] = _named(fields) or self._names.make()
         around = self._around
         if around.proxies:
@@ -122,7 +122,7 @@ class Edge:
             return
         if fields.get(b"content-length") is not None or fields.get(b"transfer-encoding") is not None:
             receive = PacedBody(receive, self._limits, lambda: answer.refuse(BODY_TOO_SLOW))
-        labelled = LABELS.set(Labels(correlation_id))
+        labelled = LABELS.set(LogContext(correlation_id))
         around.metrics.requests.now += 1
         try:
             await self._app(scope, receive, answer)
@@ -142,7 +142,7 @@ class Edge:
             return send({"type": "websocket.close", "code": 1008})
         return self._app(scope, receive, send)
 
-    def _judge(self, scope: Scope, fields: Fields) -> _Refusal | None:
+    def _judge(self, scope: Scope, fields: HeaderIndex) -> _Refusal | None:
         limits = self._limits
         if fields.count > limits.headers or len(fields.text) > limits.header_bytes:
             return TOO_MANY_HEADERS
@@ -175,7 +175,7 @@ class _Names:
 _SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type"})
 
 
-def _named(fields: Fields) -> str | None:
+def _named(fields: HeaderIndex) -> str | None:
     """What the client calls the request, where that is fit to be said again."""
     named = fields.get(b"x-request-id")
     return named.decode() if named is not None and _REQUEST_ID.fullmatch(named) else None
@@ -186,7 +186,7 @@ class _Answer:
 
     __slots__ = ("_around", "_is_complete", "_is_refused", "_is_started", "_is_stream", "_page", "_scope", "_send")
 
-    def __init__(self, send: Send, scope: Scope, around: Surroundings, *, page: bytes | None) -> None:
+    def __init__(self, send: Send, scope: Scope, around: EdgeDependencies, *, page: bytes | None) -> None:
         self._send = send
         self._scope = scope
         self._around = around
@@ -275,7 +275,7 @@ class _Answer:
         """True for the challenge to a client that sent a bearer token; without one there is no error (RFC 6750 §3)."""
         if name != b"www-authenticate":
             return False
-        sent = fields_of(self._scope).get(b"authorization")
+        sent = headers_of(self._scope).get(b"authorization")
         return sent is not None and sent[:7].lower() == b"bearer "
 
     def _see_stream(self, content_type: bytes) -> None:

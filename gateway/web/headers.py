@@ -8,7 +8,7 @@ from typing import Any, Final
 _KEPT: Final = "gateway.fields"
 
 
-class Fields:
+class HeaderIndex:
     """Fields by lower-case name; of one that is repeated the first."""
 
     __slots__ = ("count", "get", "repeated", "text")
@@ -23,11 +23,11 @@ class Fields:
         """The names that stand more than once."""
 
 
-def fields_of(scope: MutableMapping[str, Any]) -> Fields:
+def headers_of(scope: MutableMapping[str, Any]) -> HeaderIndex:
     """The fields of the request with this ASGI scope."""
-    kept: Fields | None = scope.get(_KEPT)
+    kept: HeaderIndex | None = scope.get(_KEPT)
     if kept is None:
-        kept = scope[_KEPT] = Fields(scope["headers"])
+        kept = scope[_KEPT] = HeaderIndex(scope["headers"])
     return kept
 
 

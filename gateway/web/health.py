@@ -32,7 +32,7 @@ def health_routes(
     checks: Sequence[Check], *, is_draining: Callable[[], bool], sees_reasons: Callable[[Request], bool] = _nobody
 ) -> list[Route]:
     """The probes; each check is a part's name and a function that raises when the part cannot serve."""
-    readiness = Readiness(checks)
+    readiness = ReadinessProbe(checks)
 
     async def healthz(_: Request) -> Response:
         return _answer(200, {"status": "alive"})
@@ -49,7 +49,7 @@ def health_routes(
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
-class Readiness:
+class ReadinessProbe:
     """What cannot serve just now; asked of the parts at most a few times a second, however often it is probed."""
 
     def __init__(self, checks: Sequence[Check]) -> None:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Forbidden
-from gateway.identity.authenticator import Credentials
+from gateway.identity.authenticator import Authenticator
 from gateway.telemetry.metrics import Metrics
 from gateway.web.authentication import authenticate, authorization_of
 
@@ -25,7 +25,7 @@ _SCHEME = "bearer "
 class MonitoringKeys:
     """The metrics key and the operator's, which open what monitoring reads."""
 
-    def __init__(self, credentials: Credentials, *, key: str | None) -> None:
+    def __init__(self, credentials: Authenticator, *, key: str | None) -> None:
         self._credentials = credentials
         self._wanted = None if key is None else _digest(key)
 
@@ -49,7 +49,7 @@ class MonitoringKeys:
         return self._wanted is not None and hmac.compare_digest(_digest(_bearer(request)), self._wanted)
 
 
-def metrics_routes(metrics: Metrics, credentials: Credentials, *, key: str | None) -> list[Route]:
+def metrics_routes(metrics: Metrics, credentials: Authenticator, *, key: str | None) -> list[Route]:
     """The page; `key` opens it, and the reasons of `/readyz`, and nothing else."""
     keys = MonitoringKeys(credentials, key=key)
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class Doorway:
+class PrefixRouter:
     """ASGI middleware that takes a prefix's requests out of the queue; routing them would cost as much as the edge."""
 
     def __init__(self, app: ASGIApp, *, prefix: str, to: ASGIApp, but: str) -> None:

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.calls.pipeline import Limiter
 from gateway.catalog.policies import get_policy
-from gateway.catalog.transaction import Catalog
-from gateway.catalog.updates.webhooks import Delivery, Once, check_delivery, take_delivery, verify_delivery
+from gateway.catalog.transaction import CatalogContext
+from gateway.catalog.updates.webhooks import Delivery, SingleUse, check_delivery, take_delivery, verify_delivery
 from gateway.domain.fairness.share import FairShare
 from gateway.domain.identifiers import KeyId
 from gateway.errors import Fault, GatewayError, InvalidBody
@@ -30,10 +30,10 @@ _AT_ONCE = 8
 _WAITING = 256
 
 
-class Hooks:
+class WebhookEndpoint:
     """The ASGI application behind the URLs of all webhooks."""
 
-    def __init__(self, catalog: Catalog, limiter: Limiter, once: Once) -> None:
+    def __init__(self, catalog: CatalogContext, limiter: Limiter, once: SingleUse) -> None:
         self._catalog = catalog
         self._limiter = limiter
         self._once = once

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from gateway.catalog import audit, tenants
-from gateway.catalog.transaction import Change, record
-from gateway.domain.audit import AnchorState, HeadsCompared, HeadsState, Trail
+from gateway.catalog.transaction import CatalogChange, record
+from gateway.domain.audit import AnchorState, AuditTrail, HeadsCompared, HeadsState
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting
-from gateway.redis.audit_heads import RedisHeads
+from gateway.redis.audit_heads import RedisHeadStore
 from gateway.settings import load_settings
 from gateway.store.audit.anchors import TrailHead
 from gateway.store.audit.head_file import FileHeads
-from gateway.store.audit.outside_heads import HEADS_PURPOSE, Found, HeadStore, compare_heads, open_head, seal_head
-from gateway.store.encryption import Sealer
+from gateway.store.audit.outside_heads import HEADS_PURPOSE, FoundHeads, HeadStore, compare_heads, open_head, seal_head
+from gateway.store.encryption import EnvelopeCipher
 from gateway.upstream.audit_heads_endpoint import EndpointHeads
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.gateway import running_gateway
 from tests.support.replicas import commanding
 from tests.support.servers import TestDatabase
@@ -49,7 +49,7 @@ async def world(
     database: TestDatabase, redis_url: str, tmp_path: Path, endpoint: RecordingUpstream
 ) -> AsyncGenerator[TrailWorld]:
     """A trail with heads in Redis, in a file and at an endpoint; `saved` has its state after the first signature."""
-    async with Upstream(egress_allow=[endpoint.authority]) as upstream:
+    async with UpstreamClient(egress_allow=[endpoint.authority]) as upstream:
         sent = EndpointHeads(upstream, endpoint.url, token="let-me")
         stores: list[HeadStore] = [FileHeads(tmp_path / "heads.jsonl"), sent]
         async with trail_world(database, redis_url, stores=stores) as made:
@@ -119,9 +119,9 @@ async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: st
     """Ours: a head that we did not seal for this tenant is refused and reported, and stops no signer (SAF-4, TEN-5)."""
     alone = replace(world, outside=world.outside[:1])
     key = f"gw:t:{world.tenant}:audit-head"
-    real = (await RedisHeads(world.bus).get(world.tenant))[0]
+    real = (await RedisHeadStore(world.bus).get(world.tenant))[0]
     other = await tenants.create_tenant(make_catalog(world.store, world.upstream, ()), "other", "Other", by=BY)
-    sealing = Sealer([SECRET]).derive(HEADS_PURPOSE)
+    sealing = EnvelopeCipher([SECRET]).derive(HEADS_PURPOSE)
     forged = {
         "made up": b'{"tenant":"x","number":1,"head":"","at":"","mac":""}',
         "number raised": real.replace(b'"number":4', b'"number":9'),
@@ -144,7 +144,7 @@ async def test_a_writer_of_redis_forges_no_head(world: TrailWorld, redis_url: st
 async def test_an_older_head_put_back_into_redis_is_still_true(world: TrailWorld, redis_url: str) -> None:
     """Ours: what verify compared is named by number, so that less of it shows (SAF-4)."""
     alone = replace(world, outside=world.outside[:1])
-    older = (await RedisHeads(world.bus).get(world.tenant))[0]
+    older = (await RedisHeadStore(world.bus).get(world.tenant))[0]
     await _write(alone)
     with commanding(redis_url) as command:
         command("SET", f"gw:t:{world.tenant}:audit-head", older)
@@ -159,7 +159,7 @@ async def test_stores_that_are_away_hold_nothing_up(
 ) -> None:
     """Ours: signing goes on, failures are counted, and what was not delivered comes later (SAF-4, SRV-4)."""
     folder = tmp_path / "later"
-    async with Upstream(egress_allow=[endpoint.authority]) as upstream, trail_world(database, redis_url) as world:
+    async with UpstreamClient(egress_allow=[endpoint.authority]) as upstream, trail_world(database, redis_url) as world:
         stores: list[HeadStore] = [FileHeads(folder / "heads.jsonl"), EndpointHeads(upstream, endpoint.url)]
         away = replace(world, outside=stores)
         endpoint.status = 503
@@ -186,7 +186,7 @@ async def test_an_endpoint_in_a_private_network_is_dialled_only_where_allowed(
     database: TestDatabase, redis_url: str, endpoint: RecordingUpstream
 ) -> None:
     """Ours: heads leave by the one door out, which is the guard's (TEN-5)."""
-    async with Upstream() as upstream, trail_world(database, redis_url, has_redis=False) as world:
+    async with UpstreamClient() as upstream, trail_world(database, redis_url, has_redis=False) as world:
         closed = replace(world, outside=[EndpointHeads(upstream, endpoint.url)])
         await _write(closed)
         trail = await closed.verify()
@@ -300,7 +300,7 @@ def test_a_head_opens_for_its_tenant_and_under_any_configured_key_only() -> None
     assert open_head([new], _TENANT, sealed) is None
     assert open_head([old], _OTHER, sealed) is None
     assert open_head([old], _TENANT, sealed.replace(b'"number":7', b'"number":8')) is None
-    assert compare_heads(Found("redis", [trail]), {7: b"h" * 32}, 9).state is HeadsState.MATCHED
+    assert compare_heads(FoundHeads("redis", [trail]), {7: b"h" * 32}, 9).state is HeadsState.MATCHED
 
 
 def _answered(endpoint: RecordingUpstream) -> bytes:
@@ -309,7 +309,7 @@ def _answered(endpoint: RecordingUpstream) -> bytes:
     return json.dumps({"heads": [head for heads in posted for head in heads]}).encode()
 
 
-async def _write(world: TrailWorld) -> Trail:
+async def _write(world: TrailWorld) -> AuditTrail:
     """A change and a call by a replica that then ends."""
     async with world.replica() as replica:
         await replica.change()
@@ -323,4 +323,6 @@ async def _as_of_the_release_before(world: TrailWorld) -> None:
     await world.edit("truncate audit_entries, audit_heads, audit_anchors")
     catalog = make_catalog(world.store, world.upstream, ())
     async with world.store.transaction(world.tenant) as db:
-        await record(world.tenant, catalog, Change(action="tenant.create", target="acme"), db=db, by=BY, revision=1)
+        await record(
+            world.tenant, catalog, CatalogChange(action="tenant.create", target="acme"), db=db, by=BY, revision=1
+        )

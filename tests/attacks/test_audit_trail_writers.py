@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.domain.audit import Trail
+from gateway.domain.audit import AuditTrail
 from gateway.domain.identifiers import TenantId
 from tests.support.servers import TestDatabase, TestServers
 from tests.support.trails import TrailWorld, trail_world
@@ -263,7 +263,7 @@ async def _go_on(world: TrailWorld, what: str) -> None:
         await replica.sign()
 
 
-def _faults(trail: Trail) -> set[str]:
+def _faults(trail: AuditTrail) -> set[str]:
     """The first fault of each kind of chain, of the anchor and of the stores."""
     kinds = {"catalog": "catalog", "heads:trail": "heads"}
     found = {f"{kinds.get(one.writer, 'calls')}:{one.fault.kind.value}" for one in trail.chains if one.fault}

@@ -13,7 +13,7 @@ from gateway.domain.http.requests import Credential, NamedCredential, UpstreamAn
 from gateway.errors import GatewayError, TokenRefused
 from gateway.handlers.redaction.redaction import Redactor
 from gateway.upstream.auth.token_endpoint import fetch_token
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.encodings import ENCODINGS, Encoding
 from tests.support.household import ACME, Household
 from tests.support.upstream import RecordingUpstream, recording_upstream
@@ -42,7 +42,7 @@ class Echo:
 
 @pytest.fixture
 async def echo() -> AsyncGenerator[Echo]:
-    async with recording_upstream() as api, Upstream(egress_allow=[api.authority]) as upstream:
+    async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         house = Household(upstream)
         request: dict[str, Any] = {"method": "GET", "url": f"{api.url}/x", "credential": "api"}
         house.has_tool("reads", {"kind": "http", **request})
@@ -243,7 +243,7 @@ async def test_failures_tell_nothing_of_the_credential(echo: Echo) -> None:
 async def test_a_token_endpoint_cannot_have_its_error_shown() -> None:
     """Ours: only registered error codes are named, so a secret in the place of one is not shown (ISO-4)."""
     credential = Credential(value="abcdefghijkl_secret", username="me")
-    async with recording_upstream() as api, Upstream(egress_allow=[api.authority]) as upstream:
+    async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         api.status, api.body = 400, b'{"error":"abcdefghijkl_secret"}'
         scheme = SchemePlan(name="oauth", kind=SchemeKind.CLIENT_CREDENTIALS, token_url=f"{api.url}/token")
         with pytest.raises(TokenRefused) as refused:

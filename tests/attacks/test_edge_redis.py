@@ -14,11 +14,11 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.tenancy.policy import Limits
 from gateway.redis.envelopes import Envelope
-from gateway.redis.event_bus import Bus
-from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.records import Sessions, new_session_id
-from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import ENTRY_BYTES, START
 
 SECRET = b"the secret of all replicas"
@@ -26,8 +26,8 @@ TENANTS = [TenantId(f"ten_{number}") for number in range(10)]
 
 
 @pytest.fixture
-async def bus(redis_url: str) -> AsyncGenerator[Bus]:
-    async with Bus(redis_url, secret=SECRET) as opened:
+async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
+    async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 
 
@@ -37,7 +37,7 @@ def _record(tenant: TenantId) -> SessionRecord:
     )
 
 
-async def test_cancelled_callers_leave_no_reply_for_the_next(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_callers_leave_no_reply_for_the_next(bus: EventBus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a connection whose caller was cancelled never gives the next caller another tenant's answer (TEN-5)."""
     monkeypatch.setattr("gateway.redis.sessions.records._MAX_LEASES", 1)  # nearly every reading goes to Redis
     sessions = Sessions(bus)
@@ -69,7 +69,7 @@ async def test_cancelled_callers_leave_no_reply_for_the_next(bus: Bus, monkeypat
     assert right >= len(records)
 
 
-async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: Bus) -> None:
+async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: EventBus) -> None:
     """Ours: among many real and forged messages each listener hears exactly the real ones, of their own tenant."""
     heard: list[Event] = []
     last = anyio.Event()
@@ -95,14 +95,14 @@ async def test_events_of_one_tenant_never_reach_another(redis_url: str, bus: Bus
     assert heard == said
 
 
-async def test_planted_limits_do_not_break_calls(redis_url: str, bus: Bus) -> None:
+async def test_planted_limits_do_not_break_calls(redis_url: str, bus: EventBus) -> None:
     """Ours: nonsense in one tenant's limits in Redis breaks no call of any tenant."""
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
     bad, good = TENANTS[:2]
     await intruder.hset(f"gw:t:{bad}:rate", mapping={"level": "moon", "at": "-"})
     await intruder.hset(f"gw:t:{bad}:slots", mapping={"ghost": "many until never", "other": "-5 9e99"})
     await intruder.aclose()
-    buckets = Buckets(bus)
+    buckets = CallLimiter(bus)
     for tenant in (bad, good):
         async with buckets.admit(tenant, KeyId("key_1"), Limits()):
             pass
@@ -112,7 +112,7 @@ async def test_planted_limits_do_not_break_calls(redis_url: str, bus: Bus) -> No
 class Streams:
     """Two sessions of one tenant and one of another, and somebody else in Redis."""
 
-    backing: Backing
+    stores: SessionStores
     intruder: Any
     mine: SessionKeys
     colleague: SessionKeys
@@ -129,26 +129,26 @@ class Streams:
 
     async def told(self, keys: SessionKeys, stream: str) -> list[str | bytes]:
         """What a client of this session would be sent."""
-        found = await self.backing.logs.read(keys, stream, START)
+        found = await self.stores.logs.read(keys, stream, START)
         assert all(message.is_final is False for message in found.messages)
         return [message.uri or message.text for message in found.messages if message.uri or message.text]
 
 
 @pytest.fixture
-async def streams(redis_url: str, bus: Bus) -> AsyncGenerator[Streams]:
+async def streams(redis_url: str, bus: EventBus) -> AsyncGenerator[Streams]:
     """Each session is subscribed to a resource, and was told something."""
-    backing, keys = back_sessions(bus, idle_s=60), list[SessionKeys]()
+    stores, keys = session_stores(bus, idle_s=60), list[SessionKeys]()
     for tenant in (TENANTS[0], TENANTS[0], TENANTS[1]):
         record = _record(tenant)
-        await backing.sessions.create(record, cap=10)
-        keys.append(backing.sessions.keys(tenant, record.id))
+        await stores.sessions.create(record, cap=10)
+        keys.append(stores.sessions.keys(tenant, record.id))
     for each in keys:
-        await backing.subscriptions.subscribe(each, "note://1")
-        await backing.logs.append(each, STANDALONE, f"for {each.session}".encode())
+        await stores.subscriptions.subscribe(each, "note://1")
+        await stores.logs.append(each, STANDALONE, f"for {each.session}".encode())
     for tenant in TENANTS[:2]:
-        await backing.subscriptions.tell(tenant, "note://1")
+        await stores.subscriptions.publish(tenant, "note://1")
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
-    yield Streams(backing, intruder, *keys)
+    yield Streams(stores, intruder, *keys)
     await intruder.aclose()
 
 
@@ -165,13 +165,13 @@ async def test_what_nobody_of_ours_wrote_is_told_to_nobody(streams: Streams) -> 
     await streams.plant(mine, STANDALONE, {b"d": b"note://1", b"m": update[b"m"]})
 
     assert await streams.told(mine, STANDALONE) == [real, "note://1"]
-    assert streams.backing.logs.refused == 18
+    assert streams.stores.logs.refused == 18
 
 
 async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: Streams) -> None:
     """Ours: an entry counts in its own stream of its own session of its own tenant only (TEN-5, SRV-2)."""
     mine = streams.mine
-    await streams.backing.logs.append(mine, "r-request", b"an answer")
+    await streams.stores.logs.append(mine, "r-request", b"an answer")
     for keys, stream in ((streams.colleague, STANDALONE), (streams.stranger, STANDALONE), (mine, "r-request")):
         for _, fields in await streams.entries(keys, stream):
             await streams.plant(mine, STANDALONE, fields)
@@ -184,7 +184,7 @@ async def test_what_was_written_for_another_stream_is_told_to_nobody(streams: St
 
 async def test_pieces_of_a_message_cannot_be_changed_around(streams: Streams) -> None:
     """Ours: a long message is whole as it was written, or it is not told; a reader goes on behind it (TEN-5)."""
-    logs, mine = streams.backing.logs, streams.mine
+    logs, mine = streams.stores.logs, streams.mine
     await logs.append(mine, "r-long", b"1" * ENTRY_BYTES + b"2" * ENTRY_BYTES + b"3")
     pieces = [fields for _, fields in await streams.entries(mine, "r-long")]
     for order in ((1, 0, 2), (0, 2), (0, 0, 1, 2)):
@@ -204,7 +204,7 @@ async def test_pieces_without_an_end_hold_nobody_up(streams: Streams) -> None:
     for _ in range(32):
         await streams.plant(streams.mine, "r-endless", {b"c": b"more"})
 
-    found = await streams.backing.logs.read(streams.mine, "r-endless", START)
+    found = await streams.stores.logs.read(streams.mine, "r-endless", START)
 
     assert (found.messages, found.has_more) == ([], False)
 
@@ -215,6 +215,6 @@ async def test_entries_without_a_mac_end_no_session(streams: Streams) -> None:
     await streams.intruder.delete(mine.log(STANDALONE))
     await streams.plant(mine, STANDALONE, {b"d": b"old"})
     await streams.plant(mine, STANDALONE, {b"u": b"note://1"})
-    await streams.backing.logs.append(mine, STANDALONE, b"new")
+    await streams.stores.logs.append(mine, STANDALONE, b"new")
 
     assert await streams.told(mine, STANDALONE) == [b"new"]

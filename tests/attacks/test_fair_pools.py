@@ -11,24 +11,24 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.costly_validation import Checks
-from gateway.catalog.sources.document_workers import AT_ONCE, Workers
-from gateway.catalog.transaction import Catalog
+from gateway.calls.costly_validation import CostlyValidation
+from gateway.catalog.sources.document_workers import AT_ONCE, DocumentWorkers
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.fairness.share import FairShare, share_of
 from gateway.domain.identifiers import TenantId
 from gateway.errors import DatabaseUnavailable, LimitExceeded
 from gateway.handlers.api_query import Queries
-from gateway.handlers.python.thread_pool import Threads
-from gateway.protocol.in_flight import Crowds
+from gateway.handlers.python.thread_pool import ThreadPool
+from gateway.protocol.in_flight import InFlightLimiter
 from gateway.store import tenants
 from gateway.store.audit import signed_heads
 from gateway.store.audit.hash_chain import CATALOG
 from gateway.store.audit.head_signer import AuditSigner
-from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.engine import Store
 from gateway.upstream.egress import resolver
 from gateway.upstream.egress.resolver import SystemLookup
-from gateway.web.webhooks import Hooks
+from gateway.web.webhooks import WebhookEndpoint
 from tests.integration.store.samples import append_change, make_tenant
 from tests.support.servers import TestServers
 
@@ -39,13 +39,13 @@ def _pools() -> list[FairShare]:
     """Every gate of a replica, as it is built."""
     nothing: Any = None
     store = Store("postgresql://unused")
-    hooks, queries = Hooks(nothing, nothing, nothing), Queries(nothing, nothing)
-    catalog = [field.default_factory() for field in fields(Catalog) if callable(field.default_factory)]
+    hooks, queries = WebhookEndpoint(nothing, nothing, nothing), Queries(nothing, nothing)
+    catalog = [field.default_factory() for field in fields(CatalogContext) if callable(field.default_factory)]
     verifying = [made for made in catalog if isinstance(made, FairShare)]
     lookup = SystemLookup()
     lookup.close()
-    threads, workers, crowds = Threads(), Workers(), Crowds()
-    parts = (store, hooks, queries, lookup, threads, workers, crowds, Checks())
+    threads, workers, crowds = ThreadPool(), DocumentWorkers(), InFlightLimiter()
+    parts = (store, hooks, queries, lookup, threads, workers, crowds, CostlyValidation())
     return [*(part.places for part in parts), *verifying]
 
 
@@ -95,7 +95,7 @@ async def test_one_tenant_holds_a_quarter_of_the_connections_to_postgresql(store
 
 async def test_a_tenant_at_its_share_does_not_hold_up_the_signing_of_others(store: Store) -> None:
     """ISO-3: a round of signing goes from tenant to tenant, and one that uses its share ends no round."""
-    moved = Moved()
+    moved = UnsignedTenants()
     signer = AuditSigner(store, moved, key=b"s" * 32, anchor_keys=[b"a" * 32])
     for tenant in (EVIL, THIRD):
         async with store.transaction(tenant) as db:
@@ -129,7 +129,7 @@ async def test_a_transaction_that_fails_leaves_its_place(store: Store) -> None:
 
 async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
     """ISO-3: functions that hang hold the tenant's threads, given up or not, and no more."""
-    threads, gate, answers = Threads(8), threading.Event(), list[str]()
+    threads, gate, answers = ThreadPool(8), threading.Event(), list[str]()
 
     async def ask(tenant: str) -> None:
         answers.append(await threads.run(tenant, lambda: tenant))
@@ -148,7 +148,7 @@ async def test_one_tenant_holds_a_quarter_of_the_handler_threads() -> None:
 
 async def test_one_tenant_holds_one_of_two_document_workers() -> None:
     """ISO-3: a tenant whose documents take long keeps one worker; its queue is a quarter of the queue."""
-    workers = Workers()
+    workers = DocumentWorkers()
     places = workers.places
     assert places.places == AT_ONCE == 2
     async with anyio.create_task_group() as group:

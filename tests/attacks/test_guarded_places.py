@@ -18,9 +18,9 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, Scope, mint_key
 from gateway.errors import ArgumentsInvalid, NotYetSupported, Unauthenticated, UpstreamAnswerTooLarge
-from gateway.identity.authenticator import Credentials
+from gateway.identity.authenticator import Authenticator
 from gateway.store.database.connection import connect_app
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.documents import secured
 from tests.support.gateway import running_gateway
 from tests.support.upstream import recording_upstream
@@ -69,7 +69,7 @@ async def test_an_unknown_key_costs_the_comparisons_of_a_known_one(monkeypatch: 
     monkeypatch.setattr("hmac.compare_digest", counting)
     for stored, text in ((key, minted.text), (None, wrong.text)):
         counts.append(0)
-        credentials = Credentials(_Stored(stored), peppers=[b"new", b"old"], operator_key=OPERATOR_KEY)
+        credentials = Authenticator(_Stored(stored), peppers=[b"new", b"old"], operator_key=OPERATOR_KEY)
         with pytest.raises(Unauthenticated):
             await credentials.authenticate(f"Bearer {text}")
 
@@ -119,7 +119,7 @@ async def test_an_answer_without_a_length_is_cut_at_the_limit() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     async with (
         _speaking(head, *[chunk] * 15, b"0\r\n\r\n") as authority,
-        Upstream(egress_allow=[authority], limit_bytes=1000) as upstream,
+        UpstreamClient(egress_allow=[authority], limit_bytes=1000) as upstream,
     ):
         with pytest.raises(UpstreamAnswerTooLarge):
             await upstream.send(UpstreamRequest(method="GET", url=f"http://{authority}/", idempotent=True))

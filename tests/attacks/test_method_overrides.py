@@ -11,7 +11,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.sources import Status
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import HandlerInvalid
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_argument_header
 from tests.support.household import Household
 from tests.support.openapi import fate, input_of, with_parameter
@@ -47,7 +47,7 @@ def test_a_handler_declares_no_other_method(name: str, value: str) -> None:
 async def test_a_stored_handler_of_before_does_not_send_one(name: str) -> None:
     """Ours: what was declared before the rule is refused when it is called (SAF-1)."""
     assert not is_argument_header(name)
-    async with recording_upstream() as api, Upstream(egress_allow=[api.authority]) as upstream:
+    async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         house = Household(upstream)
         house.has_tool("reads", _http(url=f"{api.url}/x"))
         house.replace_handler("reads", json.dumps(_http(url=f"{api.url}/x", headers={name: "DELETE"})).encode())

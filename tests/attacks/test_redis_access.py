@@ -16,7 +16,7 @@ from gateway.domain.events import CatalogMoved
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 from gateway.redis.diagnostics import examine_redis
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from tests.support.certificates import self_signed
 from tests.support.documents import many
 from tests.support.gateway import running_gateway
@@ -117,7 +117,7 @@ async def test_redis_is_reached_over_tls(redis_url: str, authority: Path) -> Non
     arrived = anyio.Event()
     async with _behind_tls(redis_url, authority) as port:
         url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority}"
-        async with Bus(url, secret=b"secret") as bus:
+        async with EventBus(url, secret=b"secret") as bus:
             bus.subscribe(heard.append)
             bus.subscribe(lambda _: arrived.set())
             await bus.publish(CatalogMoved(tenant=_TENANT, revision=1))

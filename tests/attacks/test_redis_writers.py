@@ -20,17 +20,17 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import RedisUnavailable
-from gateway.redis.audit_heads import RedisHeads
-from gateway.redis.audit_spool import Overflow
+from gateway.redis.audit_heads import RedisHeadStore
+from gateway.redis.audit_spool import AuditSpool
 from gateway.redis.caches.oauth_tokens import SharedTokens
-from gateway.redis.caches.result_overflow import Leftovers
+from gateway.redis.caches.result_overflow import ResultOverflow
 from gateway.redis.envelopes import Envelope, MessageRefused
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import Life
-from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import ReplicaHeartbeat
+from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.records import Sessions, new_session_id
-from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import START
 from gateway.store.audit.anchors import TrailHead
 from gateway.store.audit.outside_heads import open_head, seal_head
@@ -81,8 +81,8 @@ KINDS = (
 class Stored:
     """One of everything for each of two tenants, and an intruder with a connection of its own."""
 
-    bus: Bus
-    backing: Backing
+    bus: EventBus
+    stores: SessionStores
     intruder: Any
     mine: SessionKeys
     colleague: SessionKeys
@@ -95,18 +95,18 @@ class Stored:
         return await Sessions(self.bus).find(keys.tenant, keys.session)
 
     @property
-    def leftovers(self) -> Leftovers:
+    def results(self) -> ResultOverflow:
         """The kept results."""
-        return Leftovers(self.bus)
+        return ResultOverflow(self.bus)
 
     @property
     def tokens(self) -> SharedTokens:
         """The shared tokens."""
         return SharedTokens(self.bus, secret=STATE_SECRET)
 
-    def overflow(self, installation: str = "one") -> Overflow:
+    def overflow(self, installation: str = "one") -> AuditSpool:
         """The waiting entries of an installation."""
-        made = Overflow(self.bus, secret=STATE_SECRET)
+        made = AuditSpool(self.bus, secret=STATE_SECRET)
         made.belong_to(installation)
         return made
 
@@ -120,24 +120,24 @@ class Stored:
 async def stored(redis_url: str) -> AsyncGenerator[Stored]:
     """Everything that a gateway keeps in Redis."""
     intruder: Any = cast(Any, redis.asyncio.Redis).from_url(redis_url, protocol=2)
-    async with Bus(redis_url, secret=SECRET) as bus, Life(bus):
-        backing = back_sessions(bus, idle_s=60)
+    async with EventBus(redis_url, secret=SECRET) as bus, ReplicaHeartbeat(bus):
+        stores = session_stores(bus, idle_s=60)
         keys, records, uris = list[SessionKeys](), dict[str, SessionRecord](), dict[TenantId, str]()
         for tenant in (ACME, ACME, GLOBEX):
             record = _record(tenant)
-            await backing.sessions.create(record, cap=10)
-            keys.append(backing.sessions.keys(tenant, record.id))
+            await stores.sessions.create(record, cap=10)
+            keys.append(stores.sessions.keys(tenant, record.id))
             records[record.id] = record
         mine, colleague, stranger = keys
-        made = Stored(bus, backing, intruder, mine, colleague, stranger, records, uris)
+        made = Stored(bus, stores, intruder, mine, colleague, stranger, records, uris)
         for each in keys:
             await _use_session(made, each)
         for tenant in (ACME, GLOBEX):
-            uri = await made.leftovers.keep(tenant, "subject", "text/plain", f"of {tenant}".encode())
+            uri = await made.results.keep(tenant, "subject", "text/plain", f"of {tenant}".encode())
             assert uri is not None
             uris[tenant] = uri
             await made.tokens.put(tenant, "place", _TOKEN)
-            await RedisHeads(bus).put({tenant: seal_head(STATE_SECRET, tenant, TrailHead(1, b"h"), at_us=1)})
+            await RedisHeadStore(bus).put({tenant: seal_head(STATE_SECRET, tenant, TrailHead(1, b"h"), at_us=1)})
         await made.overflow().keep([b"an entry"])
         yield made
     await intruder.aclose()
@@ -150,16 +150,16 @@ def _record(tenant: TenantId) -> SessionRecord:
 
 
 async def _use_session(stored: Stored, keys: SessionKeys) -> None:
-    await stored.backing.subscriptions.subscribe(keys, "note://1")
-    await stored.backing.logs.append(keys, STANDALONE, b"a message", question="question")
-    assert await stored.backing.questions.answer(keys, "question", f"of {keys.session}".encode())
+    await stored.stores.subscriptions.subscribe(keys, "note://1")
+    await stored.stores.logs.append(keys, STANDALONE, b"a message", question="question")
+    assert await stored.stores.questions.answer(keys, "question", f"of {keys.session}".encode())
 
 
 async def test_every_name_in_redis_is_of_a_listed_kind(stored: Stored) -> None:
     """Ours: what the gateway keeps is in the table, so a new kind is decided on before it is kept (TEN-5)."""
-    bus, backing = stored.bus, stored.backing
-    async with Buckets(bus).admit(ACME, _KEY, Limits()), backing.places.hold(ACME, _KEY, 5):
-        await backing.nonces.use(ACME, "hook:1:2", for_s=60)
+    bus, stores = stored.bus, stored.stores
+    async with CallLimiter(bus).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+        await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             await stored.overflow().peek(1)
             found = {key.decode() async for key in stored.intruder.scan_iter()}
@@ -217,16 +217,16 @@ async def _forge_message(stored: Stored) -> None:
     [(_, fields)] = await stored.intruder.xrange(stored.stranger.log(STANDALONE))
     for planted in (fields, {b"d": b"forged"}, {b"f": b"forged", b"m": fields[b"m"]}):
         await stored.intruder.xadd(name, planted)
-    found = await stored.backing.logs.read(mine, STANDALONE, START)
+    found = await stored.stores.logs.read(mine, STANDALONE, START)
     assert [message.text for message in found.messages if message.text] == [b"a message"]
     assert not found.messages[-1].is_final
 
 
 async def _forge_answer(stored: Stored) -> None:
-    questions, mine = stored.backing.questions, stored.mine
+    questions, mine = stored.stores.questions, stored.mine
     real = await questions.look(mine, "question")
     assert real == f"of {mine.session}".encode()
-    await stored.backing.logs.append(mine, STANDALONE, b"asked", question="another")
+    await stored.stores.logs.append(mine, STANDALONE, b"asked", question="another")
     mac = await stored.intruder.hget(mine.state, "a:question")
     of_colleague, of_stranger = [
         (await stored.intruder.hget(keys.state, "q:question"), await stored.intruder.hget(keys.state, "a:question"))
@@ -255,9 +255,9 @@ async def _forge_result(stored: Stored) -> None:
     for planted in (foreign, forged, {b"type": b"text/html", b"body": b"x"}, {**real, b"type": b"text/html"}):
         await stored.intruder.delete(key)
         await stored.intruder.hset(key, mapping=planted)
-        assert await stored.leftovers.read(ACME, "subject", stored.uris[ACME]) is None, planted
+        assert await stored.results.read(ACME, "subject", stored.uris[ACME]) is None, planted
     await stored.intruder.hset(key, mapping=real)
-    kept = await stored.leftovers.read(ACME, "subject", stored.uris[ACME])
+    kept = await stored.results.read(ACME, "subject", stored.uris[ACME])
     assert kept is not None
     assert kept.body == f"of {ACME}".encode()
 
@@ -280,10 +280,10 @@ async def _forge_waiting_entry(stored: Stored) -> None:
 
 
 async def _forge_head(stored: Stored) -> None:
-    [real], [foreign] = [await RedisHeads(stored.bus).get(tenant) for tenant in (ACME, GLOBEX)]
+    [real], [foreign] = [await RedisHeadStore(stored.bus).get(tenant) for tenant in (ACME, GLOBEX)]
     for planted in (foreign, real.replace(b'"number":1', b'"number":2'), b"{}", b"\xff"):
         await stored.intruder.set(f"gw:t:{ACME}:audit-head", planted)
-        [kept] = await RedisHeads(stored.bus).get(ACME)
+        [kept] = await RedisHeadStore(stored.bus).get(ACME)
         assert open_head([STATE_SECRET], ACME, kept) is None
     assert open_head([STATE_SECRET], ACME, real) == TrailHead(1, b"h")
 
@@ -332,9 +332,9 @@ _NONSENSE: tuple[bytes, ...] = (b"moon", b"-1", b"", b"\xff\xfe")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.rule == "plain"], ids=lambda kind: kind.name)
 async def test_an_edit_of_plain_state_costs_its_own_tenant_only(stored: Stored, kind: Kind) -> None:
     """Ours: nonsense under every plain name of one tenant breaks nothing of another, and grants nothing (TEN-5)."""
-    bus, backing, intruder = stored.bus, stored.backing, stored.intruder
-    async with Buckets(bus).admit(ACME, _KEY, Limits()), backing.places.hold(ACME, _KEY, 5):
-        await backing.nonces.use(ACME, "hook:1:2", for_s=60)
+    bus, stores, intruder = stored.bus, stored.stores, stored.intruder
+    async with CallLimiter(bus).admit(ACME, _KEY, Limits()), stores.places.hold(ACME, _KEY, 5):
+        await stores.nonces.use(ACME, "hook:1:2", for_s=60)
         async with stored.tokens.lock(ACME, "place"):
             names = [key async for key in intruder.scan_iter() if re.fullmatch(kind.pattern, key.decode())]
             for name in names:
@@ -362,16 +362,16 @@ async def _spoil(intruder: Any, name: bytes) -> None:
 
 async def _works_for(stored: Stored, tenant: TenantId, keys: SessionKeys) -> None:
     """Everything of an untouched tenant."""
-    bus, backing = stored.bus, stored.backing
+    bus, stores = stored.bus, stored.stores
     assert await stored.find(keys) is not None
-    async with Buckets(bus).admit(tenant, _KEY, Limits()), backing.places.hold(tenant, _KEY, 5):
+    async with CallLimiter(bus).admit(tenant, _KEY, Limits()), stores.places.hold(tenant, _KEY, 5):
         pass
-    assert await backing.nonces.use(tenant, "hook:1:2", for_s=60)
-    assert await backing.subscriptions.tell(tenant, "note://1") == 1
-    assert await stored.leftovers.keep(tenant, "subject", "text/plain", b"more") is not None
+    assert await stores.nonces.use(tenant, "hook:1:2", for_s=60)
+    assert await stores.subscriptions.publish(tenant, "note://1") == 1
+    assert await stored.results.keep(tenant, "subject", "text/plain", b"more") is not None
     async with stored.tokens.lock(tenant, "place"):
         assert await stored.tokens.get(tenant, "place") == _TOKEN
-    assert await backing.questions.look(keys, "question") == f"of {keys.session}".encode()
+    assert await stores.questions.look(keys, "question") == f"of {keys.session}".encode()
 
 
 async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
@@ -382,7 +382,7 @@ async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
     await stored.intruder.sadd(subscribers, *planted)
     before = await stored.intruder.xlen(stored.stranger.log(STANDALONE))
 
-    told = await stored.backing.subscriptions.tell(ACME, "note://1")
+    told = await stored.stores.subscriptions.publish(ACME, "note://1")
 
     assert told == 2
     assert await stored.intruder.xlen(stored.stranger.log(STANDALONE)) == before
@@ -390,7 +390,7 @@ async def test_planted_subscribers_reach_no_other_place(stored: Stored) -> None:
 
 async def test_a_deleted_nonce_is_the_residue(stored: Stored) -> None:
     """Ours: a deletion is no forgery and cannot be sealed against; it opens what its own tenant had used (TEN-5)."""
-    nonces = stored.backing.nonces
+    nonces = stored.stores.nonces
     assert await nonces.use(ACME, "hook:1:2", for_s=60)
     assert not await nonces.use(ACME, "hook:1:2", for_s=60)
     await stored.intruder.delete(f"gw:t:{ACME}:nonce:hook:1:2")
@@ -406,5 +406,5 @@ async def test_a_list_of_sessions_of_another_type_is_redis_failing(stored: Store
     await stored.intruder.set(f"gw:t:{ACME}:sessions", b"no list")
 
     with pytest.raises(RedisUnavailable):
-        await stored.backing.sessions.create(_record(ACME), cap=10)
-    await stored.backing.sessions.create(_record(GLOBEX), cap=10)
+        await stored.stores.sessions.create(_record(ACME), cap=10)
+    await stored.stores.sessions.create(_record(GLOBEX), cap=10)

@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from gateway.app.server import http_protocol
-from gateway.app.server.http_protocol import HEADER_S, STALL_BYTES, STALL_S, Socket
+from gateway.app.server.http_protocol import HEADER_S, STALL_BYTES, STALL_S, HardenedHttpProtocol
 from tests.support.serving import Server
 from tests.support.timers import TimedLoop, Timers
 
@@ -23,15 +23,15 @@ ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class _Impatient(Socket):
+class _Impatient(HardenedHttpProtocol):
     header_s = 0.3
     stall_s = 0.3
 
 
-def _timed(timers: Timers, slow: list[asyncio.Transport] | None = None) -> type[Socket]:
+def _timed(timers: Timers, slow: list[asyncio.Transport] | None = None) -> type[HardenedHttpProtocol]:
     """A connection with the patience of production, on these timers; it names itself when its reader is slow."""
 
-    class Timed(Socket):
+    class Timed(HardenedHttpProtocol):
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
             self.loop = cast("asyncio.AbstractEventLoop", TimedLoop(self.loop, timers))
@@ -51,7 +51,7 @@ async def timers() -> Timers:
 
 
 @asynccontextmanager
-async def _serving(app: Answer, *, http: type[Socket] = _Impatient) -> AsyncGenerator[int]:
+async def _serving(app: Answer, *, http: type[HardenedHttpProtocol] = _Impatient) -> AsyncGenerator[int]:
     """A server, with little patience unless another kind of connection is given; the port."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from gateway.store.database.connection import Connection, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_owner
 from tests.support.documents import pets
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.replicas import until
@@ -56,7 +56,7 @@ async def _world(database: TestDatabase, redis_url: str, *, tenants: int, keys: 
 
 
 @asynccontextmanager
-async def _superuser(database: TestDatabase) -> AsyncGenerator[Connection]:
+async def _superuser(database: TestDatabase) -> AsyncGenerator[PostgresConnection]:
     connection = await connect_owner(database.superuser_url)
     try:
         yield connection

@@ -21,7 +21,7 @@ import pytest
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.upstream.auth.credentials import digest_of
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import OK, Exchange, loopback
 from tests.integration.upstream.loopback import body as says_json
 from tests.support.gateway import RunningGateway, running_gateway
@@ -166,7 +166,7 @@ def _document(url: str) -> dict[str, Any]:
 class Attacked:
     """Two credentials at one careless upstream, and requests with each."""
 
-    upstream: Upstream
+    upstream: UpstreamClient
     careless: Careless
 
     async def attack(self, tenant: str, secret: str, method: str, body: bytes) -> None:
@@ -193,7 +193,7 @@ class Attacked:
 @pytest.fixture
 async def attacked(careless: Careless) -> AsyncGenerator[Attacked]:
     """A pool that may reach the upstream."""
-    async with Upstream(egress_allow=[careless.authority]) as upstream:
+    async with UpstreamClient(egress_allow=[careless.authority]) as upstream:
         yield Attacked(upstream, careless)
 
 
@@ -265,7 +265,7 @@ async def test_a_late_second_response_reaches_no_other_tenant(delay_s: float) ->
             await exchange.write(says_json(b'{"of":"acme"}'))
         return True
 
-    async with loopback(answer) as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         with anyio.fail_after(20):
             await upstream.send(server.get("/twice"), tenant=TenantId("evil"))
             rounds = 0

@@ -13,7 +13,7 @@ from gateway.embedded.binaries import postgres_programs
 from gateway.errors import SecretUnreadable
 from gateway.store import secrets, sources
 from gateway.store.database.migrations import migrate
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from gateway.store.tenants import page
 from tests.deploy.compose import ROOT
@@ -173,4 +173,4 @@ async def test_with_other_keys_the_secrets_stay_shut(database: TestDatabase, red
         async with store.transaction(tenant) as db:
             source = (await sources.page(tenant, db, after=None, limit=1))[0]
             with pytest.raises(SecretUnreadable):
-                await secrets.load(tenant, db, Sealer(["another-key-0123456789-0123456789"]), source.id)
+                await secrets.load(tenant, db, EnvelopeCipher(["another-key-0123456789-0123456789"]), source.id)

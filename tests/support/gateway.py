@@ -13,11 +13,11 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from gateway.app.backends import Addresses
+from gateway.app.backends import Backends
 from gateway.app.build import build_app
 from gateway.app.readiness import Readiness
-from gateway.app.secrets import Keys
-from gateway.app.server.http_protocol import Socket
+from gateway.app.secrets import GatewayKeys
+from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.settings import Settings
 from tests.support.servers import TestServers
 from tests.support.serving import NO_TLS, Server, clients_of
@@ -115,12 +115,14 @@ async def running_gateway(
     )
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
-    addresses = Addresses(database_url=database_url, redis_url=redis_url, is_embedded=False)
-    keys = Keys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
+    addresses = Backends(database_url=database_url, redis_url=redis_url, is_embedded=False)
+    keys = GatewayKeys(secret_keys=(SECRET_KEY,), operator_key=OPERATOR_KEY, operator_key_is_new=False)
     readiness = Readiness()
     app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness)
     server = Server(
-        uvicorn.Config(app.asgi, http=Socket, lifespan="off", access_log=False, log_config=None, proxy_headers=False)
+        uvicorn.Config(
+            app.asgi, http=HardenedHttpProtocol, lifespan="off", access_log=False, log_config=None, proxy_headers=False
+        )
     )
     url = f"http://127.0.0.1:{port}"
     async with app.lifespan(), anyio.create_task_group() as group:

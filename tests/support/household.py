@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.definitions.json_schema.validator_cache import Validators
 from gateway.domain.audit import CallRecord
@@ -19,15 +19,15 @@ from gateway.domain.results import Completions, Contents, Messages
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Limits, Policy, Safety
 from gateway.domain.tenancy.principals import Principal
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import LimitExceeded, NotFound
 from gateway.handlers.binding import Binder, BoundPrompt, BoundResource, BoundTemplate, BoundTool
 from gateway.handlers.interfaces import Peer
-from gateway.handlers.null_peer import SILENT
+from gateway.handlers.null_peer import NULL_PEER
 from gateway.handlers.python.context import Context
-from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import CompletionFunction
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 ACME = Principal(
     tenant=TenantId("ten_acme"), slug="acme", key=KeyId("key_1"), subject="alice", scopes=frozenset({Scope.MCP})
@@ -85,16 +85,16 @@ class Secrets:
 class Code:
     """Functions by family and name."""
 
-    functions: dict[tuple[Family, str], CodeHandler] = field(default_factory=dict[tuple[Family, str], CodeHandler])
+    functions: dict[tuple[Family, str], PythonHandler] = field(default_factory=dict[tuple[Family, str], PythonHandler])
 
-    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+    def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
         return self.functions.get((family, name))
 
 
 class Household:
     """One tenant's primitives, and what finds and calls them."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: UpstreamClient) -> None:
         self.desk = Desk()
         self.secrets = Secrets()
         self.code = Code()
@@ -102,7 +102,7 @@ class Household:
         self.snapshot: Snapshot = Snapshot(
             tenant=ACME.tenant, slug="acme", revision=1, policy=Policy(), tools=(), by_name={}, operations={}
         )
-        self.calls = Calls(self.desk, self.desk)
+        self.calls = CallPipeline(self.desk, self.desk)
         self._binder = Binder(upstream, self.secrets, Validators(), self.code)
 
     def set_policy(self, policy: Policy) -> None:
@@ -120,7 +120,7 @@ class Household:
     ) -> None:
         """A declared tool."""
         raw = json.dumps(handler).encode()
-        self._add_tool(name, raw, Origin.CUSTOM, schema=schema, output=output, safety=safety)
+        self._add_tool(name, raw, PrimitiveOrigin.CUSTOM, schema=schema, output=output, safety=safety)
 
     def replace_handler(self, name: str, handler: bytes) -> None:
         """Other bytes behind a tool than could be declared."""
@@ -154,11 +154,11 @@ class Household:
     ) -> None:
         """A primitive of code."""
         is_async = inspect.iscoroutinefunction(function)
-        self.code.functions[family, name] = CodeHandler(
+        self.code.functions[family, name] = PythonHandler(
             function=function, is_async=is_async, timeout_s=timeout_s, complete=complete
         )
         if family is Family.TOOL:
-            self._add_tool(name, b"", Origin.CODE, **definition)
+            self._add_tool(name, b"", PrimitiveOrigin.CODE, **definition)
             return
         key = {Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}.get(family, "name")
         self._add(family, name, {key: name, **definition}, None)
@@ -192,31 +192,31 @@ class Household:
         return await self._binder.bind(self.snapshot, tool)
 
     async def call(
-        self, name: str, arguments: Mapping[str, object] | None = None, peer: Peer = SILENT
+        self, name: str, arguments: Mapping[str, object] | None = None, peer: Peer = NULL_PEER
     ) -> dict[str, Any]:
         """The result object of a tool call."""
         bound = await self.tool(name)
         if bound is None:
             raise NotFound(name)
         members = await self.calls.run(
-            self.principal, bound, arguments or {}, correlation_id="c-1", peer=peer, finder=self
+            self.principal, bound, arguments or {}, correlation_id="c-1", peer=peer, lookup=self
         )
         result: dict[str, Any] = json.loads(b"{" + members + b"}")
         return result
 
-    async def read(self, uri: str, peer: Peer = SILENT) -> Contents:
+    async def read(self, uri: str, peer: Peer = NULL_PEER) -> Contents:
         """What a URI reads."""
         bound = await self.resource(uri)
         if bound is None:
             raise NotFound(uri)
-        return await self.calls.read(self.principal, bound, correlation_id="c-1", peer=peer, finder=self)
+        return await self.calls.read(self.principal, bound, correlation_id="c-1", peer=peer, lookup=self)
 
-    async def get(self, name: str, arguments: Mapping[str, str] | None = None, peer: Peer = SILENT) -> Messages:
+    async def get(self, name: str, arguments: Mapping[str, str] | None = None, peer: Peer = NULL_PEER) -> Messages:
         """What a prompt says."""
         found = next(primitive for primitive in self.snapshot.prompts if primitive.name == name)
         bound = await self._binder.bind_prompt(self.snapshot, found)
         return await self.calls.get_prompt(
-            self.principal, bound, arguments or {}, correlation_id="c-1", peer=peer, finder=self
+            self.principal, bound, arguments or {}, correlation_id="c-1", peer=peer, lookup=self
         )
 
     async def complete(
@@ -237,7 +237,7 @@ class Household:
         self,
         name: str,
         handler: bytes,
-        origin: Origin,
+        origin: PrimitiveOrigin,
         *,
         schema: Mapping[str, object] = ANYTHING,
         output: Mapping[str, object] | None = None,
@@ -265,7 +265,7 @@ class Household:
             name=name,
             definition=json.dumps(definition).encode(),
             handler=b"" if handler is None else json.dumps(handler).encode(),
-            origin=Origin.CODE if handler is None else Origin.CUSTOM,
+            origin=PrimitiveOrigin.CODE if handler is None else PrimitiveOrigin.CUSTOM,
         )
         snapshot = self.snapshot
         match family:

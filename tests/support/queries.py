@@ -9,11 +9,11 @@ from urllib.parse import unquote
 import msgspec
 
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.query.answers import ANSWERS, Answer, Asked, choose_views
-from gateway.openapi.query.api import Api, View
+from gateway.openapi.query.answers import ANSWERS, Answer, QueryCall, choose_views
+from gateway.openapi.query.api import Api, ApiView
 from gateway.openapi.query.outline import decode_outline
 from gateway.openapi.query.truncation import render
 
@@ -99,7 +99,7 @@ def library(url: str = "https://api.example.com") -> dict[str, Any]:
     }
 
 
-def view_of(document: Mapping[str, object] | bytes, *, source: str = "api", only: str | None = None) -> View:
+def view_of(document: Mapping[str, object] | bytes, *, source: str = "api", only: str | None = None) -> ApiView:
     """A document as one sees it who sees everything, or only the operations of one method."""
     options = ImportOptions(base_url="https://api.example.com" if isinstance(document, bytes) else None, outline=True)
     compiled = compile_document(document, options)
@@ -110,19 +110,19 @@ def view_of(document: Mapping[str, object] | bytes, *, source: str = "api", only
             definition=made.definition,
             safety=Safety.SAFE,
             safety_reasons=(),
-            origin=Origin.SOURCE,
+            origin=PrimitiveOrigin.SOURCE,
             source_name=source,
             identity=made.identity,
         )
         for made in compiled.operations
         if only is None or made.method == only
     }
-    return View(source=source, api=Api(outline), tools=tools, is_whole=only is None)
+    return ApiView(source=source, api=Api(outline), tools=tools, is_whole=only is None)
 
 
-def ask(tool: str, /, *views: View, **arguments: object) -> Answer:
+def ask(tool: str, /, *views: ApiView, **arguments: object) -> Answer:
     """What a query tool answers, as it arrives: through JSON."""
-    asked = Asked(arguments=arguments, offset=cast("int", arguments.get("offset", 0)))
+    asked = QueryCall(arguments=arguments, offset=cast("int", arguments.get("offset", 0)))
     answer = ANSWERS[tool](choose_views(views, asked.text("source")), asked)
     found: Answer = msgspec.json.decode(msgspec.json.encode(answer))
     return found
@@ -131,7 +131,7 @@ def ask(tool: str, /, *views: View, **arguments: object) -> Answer:
 class Reader:
     """Whoever follows every pointer of an answer until nothing is left out."""
 
-    def __init__(self, view: View, tool: str, **arguments: object) -> None:
+    def __init__(self, view: ApiView, tool: str, **arguments: object) -> None:
         self._view = view
         self._tool = tool
         self._arguments = arguments

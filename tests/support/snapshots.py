@@ -9,7 +9,7 @@ from gateway.domain.identifiers import PrimitiveId, SourceId, TenantId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy, Safety
 from gateway.domain.tenancy.profiles import Profile
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 
 STATIC: Mapping[Family, dict[str, Any]] = {
     Family.TOOL: {"kind": "static", "content": [{"type": "text", "text": "x"}]},
@@ -32,7 +32,7 @@ def imported(name: str, *, method: str = "GET", source: str = "api", tags: tuple
         definition=json.dumps(definition).encode(),
         safety=Safety.SAFE if method == "GET" else Safety.MODERATE,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         source=SourceId(f"src_{source}"),
         source_name=source,
         identity=f"{method} /{name}",
@@ -41,7 +41,9 @@ def imported(name: str, *, method: str = "GET", source: str = "api", tags: tuple
     )
 
 
-def custom(name: str, handler: Mapping[str, Any] | None = None, *, origin: Origin = Origin.CUSTOM) -> Tool:
+def custom(
+    name: str, handler: Mapping[str, Any] | None = None, *, origin: PrimitiveOrigin = PrimitiveOrigin.CUSTOM
+) -> Tool:
     """A tool of the tenant's own, or of code."""
     definition: dict[str, Any] = {
         "name": name,
@@ -55,7 +57,7 @@ def custom(name: str, handler: Mapping[str, Any] | None = None, *, origin: Origi
         safety_reasons=(),
         origin=origin,
         primitive=PrimitiveId(f"tol_{name}"),
-        handler=b"" if origin is Origin.CODE else json.dumps(handler or STATIC[Family.TOOL]).encode(),
+        handler=b"" if origin is PrimitiveOrigin.CODE else json.dumps(handler or STATIC[Family.TOOL]).encode(),
     )
 
 
@@ -65,7 +67,7 @@ def primitive(
     handler: Mapping[str, Any] | None = None,
     *,
     safety: Safety = Safety.SAFE,
-    origin: Origin = Origin.CUSTOM,
+    origin: PrimitiveOrigin = PrimitiveOrigin.CUSTOM,
 ) -> Primitive:
     """A resource, resource template or prompt."""
     members: dict[str, Any] = {"name": name}
@@ -78,7 +80,7 @@ def primitive(
         family=family,
         name=name,
         definition=json.dumps(members).encode(),
-        handler=b"" if origin is Origin.CODE else json.dumps(handler or STATIC[family]).encode(),
+        handler=b"" if origin is PrimitiveOrigin.CODE else json.dumps(handler or STATIC[family]).encode(),
         safety=safety,
         origin=origin,
     )

@@ -28,7 +28,7 @@ from redis.asyncio import BlockingConnectionPool, ConnectionPool
 
 from gateway.connections.connections import Connections
 from gateway.domain.identifiers import TenantId
-from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.limits.call_limiter import CallLimiter
 from gateway.store.database.connection import connect_owner
 from gateway.web.edge import Edge
 from tests.support.gateway import ACCEPT, META, MODERN, RunningGateway, running_gateway
@@ -92,7 +92,7 @@ class Storm:
     gateway: RunningGateway
     app: Edge
     connections: Connections
-    buckets: Buckets
+    buckets: CallLimiter
     pools: tuple[ConnectionPool, ...]
     tenants: tuple[Storming, ...]
     superuser_url: str
@@ -386,7 +386,7 @@ def _scope(ask: Ask) -> dict[str, Any]:
 @asynccontextmanager
 async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) -> AsyncGenerator[Storm]:
     """A gateway with its tenants and an upstream that echoes, for as long as the block runs."""
-    before = [*_living(Edge), *_living(Connections), *_living(Buckets), *_pools()]
+    before = [*_living(Edge), *_living(Connections), *_living(CallLimiter), *_pools()]
     own_redis = as_redis_user(redis_url, _REDIS_USER)
     with redis_users(redis_url, [_REDIS_USER]):
         async with (
@@ -403,7 +403,7 @@ async def storming_gateway(database: TestDatabase, redis_url: str, seed: int) ->
                 gateway=gateway,
                 app=_new(Edge, before),
                 connections=_new(Connections, before),
-                buckets=_new(Buckets, before),
+                buckets=_new(CallLimiter, before),
                 pools=tuple(pool for pool in _pools() if all(pool is not known for known in before)),
                 tenants=tuple([await _tenant(gateway, slug, upstream) for slug in SLUGS]),
                 superuser_url=database.superuser_url,

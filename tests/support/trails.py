@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gateway.catalog import audit, tenants
-from gateway.catalog.transaction import Author, Catalog
-from gateway.domain.audit import AuditKind, CallRecord, Trail
+from gateway.catalog.transaction import Author, CatalogContext
+from gateway.domain.audit import AuditKind, AuditTrail, CallRecord
 from gateway.domain.events import Event
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.principals import Operator
 from gateway.identity.authenticator import digest_key
-from gateway.redis.audit_heads import RedisHeads
-from gateway.redis.event_bus import Bus
+from gateway.redis.audit_heads import RedisHeadStore
+from gateway.redis.event_bus import EventBus
 from gateway.store.audit.anchors import ANCHOR_PURPOSE
 from gateway.store.audit.hash_chain import CATALOG
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.outside_heads import HEADS_PURPOSE, HeadStore, OutsideHeads
-from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.audit.writer import AuditWriter
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.servers import TestDatabase, execute
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -37,10 +37,10 @@ async def _publish(_: Event) -> None:
 class Replica:
     """One process of the gateway, as far as it writes trails: what it remembers ends with it."""
 
-    catalog: Catalog
+    catalog: CatalogContext
     writer: AuditWriter
     signer: AuditSigner
-    moved: Moved
+    moved: UnsignedTenants
     tenant: TenantId
 
     async def change(self, name: str = "Acme") -> None:
@@ -64,15 +64,15 @@ class TrailWorld:
 
     database: TestDatabase
     store: Store
-    bus: Bus
-    upstream: Upstream
+    bus: EventBus
+    upstream: UpstreamClient
     tenant: TenantId
     outside: Sequence[HeadStore] = ()
 
     @asynccontextmanager
     async def replica(self) -> AsyncGenerator[Replica]:
         """A replica that starts, and remembers nothing of the one before."""
-        moved, sealer = Moved(), Sealer([SECRET])
+        moved, sealer = UnsignedTenants(), EnvelopeCipher([SECRET])
         catalog = make_catalog(self.store, self.upstream, self.outside)
         signer = AuditSigner(
             self.store,
@@ -84,7 +84,7 @@ class TrailWorld:
         async with AuditWriter(self.database.app_url, chain_key=catalog.chain_key, moved=moved) as writer:
             yield Replica(catalog, writer, signer, moved, self.tenant)
 
-    async def verify(self) -> Trail:
+    async def verify(self) -> AuditTrail:
         """Result of `gateway audit verify`."""
         return await audit.verify_trail(self.tenant, make_catalog(self.store, self.upstream, self.outside))
 
@@ -105,20 +105,20 @@ async def trail_world(
 ) -> AsyncGenerator[TrailWorld]:
     """A tenant with nothing but its creation, or one that the database has."""
     async with (
-        Bus(redis_url, secret=b"bus") as bus,
-        Upstream() as upstream,
+        EventBus(redis_url, secret=b"bus") as bus,
+        UpstreamClient() as upstream,
         Store(database.app_url) as store,
     ):
-        outside = [*([RedisHeads(bus)] if has_redis else []), *stores]
+        outside = [*([RedisHeadStore(bus)] if has_redis else []), *stores]
         if tenant is None:
             tenant = (await tenants.create_tenant(make_catalog(store, upstream, outside), "acme", "Acme", by=BY)).id
         yield TrailWorld(database, store, bus, upstream, tenant, outside)
 
 
-def make_catalog(store: Store, upstream: Upstream, outside: Sequence[HeadStore]) -> Catalog:
+def make_catalog(store: Store, upstream: UpstreamClient, outside: Sequence[HeadStore]) -> CatalogContext:
     """The verbs of the catalog over these."""
-    sealer = Sealer([SECRET])
-    return Catalog(
+    sealer = EnvelopeCipher([SECRET])
+    return CatalogContext(
         store=store,
         sealer=sealer,
         upstream=upstream,

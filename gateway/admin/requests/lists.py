@@ -7,11 +7,11 @@ from pydantic import Field
 from gateway.admin.openapi.formats import PRINTABLE
 from gateway.admin.requests.models import Absent, PageQuery
 from gateway.admin.requests.primitives import Text, Uri
-from gateway.domain.credentials import Place
+from gateway.domain.credentials import CredentialLocation
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 
 _SORT = "What the list is ordered by; `-` in front: from the last to the first."
 
@@ -70,7 +70,7 @@ class SourceListQuery(ListQuery):
 class PrimitiveListQuery(ListQuery):
     """Search, filters and order of primitives."""
 
-    origin: Annotated[Origin | Absent, Field(description="Only items that come from there.")] = None
+    origin: Annotated[PrimitiveOrigin | Absent, Field(description="Only items that come from there.")] = None
     safety: Annotated[Safety | Absent, Field(description="Only items with this level in force.")] = None
     enabled: Enabled = None
 
@@ -104,7 +104,7 @@ class ProfileListQuery(ListQuery):
 class CredentialListQuery(ListQuery):
     """Search, filters and order of credentials."""
 
-    place: Annotated[Place | Absent, Field(description="Only credentials that go there.")] = None
+    place: Annotated[CredentialLocation | Absent, Field(description="Only credentials that go there.")] = None
     sort: ByNameOrTime = None
 
 

@@ -99,28 +99,28 @@ Rate = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class Sent(BaseModel):
+class BodyModel(BaseModel):
     """A request body: every field is known and has exactly its JSON type."""
 
     # Built when first used, which takes at most 5 ms: a replica uses few of the 112, and all take 2.5 MB.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
-class Asked(BaseModel):
+class QueryModel(BaseModel):
     """A query string: every parameter is known and given once."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)  # as above
 
 
-class NoBody(Sent):
+class NoBody(BodyModel):
     """A request that says everything with its path."""
 
 
-class NoQuery(Asked):
+class NoQuery(QueryModel):
     """A request without query parameters."""
 
 
-class PageQuery(Asked):
+class PageQuery(QueryModel):
     """Which part of a list is wanted."""
 
     limit: Annotated[int, Field(ge=1, le=200, description="Most items in one answer.")] = 50
@@ -139,7 +139,7 @@ class AuditQuery(PageQuery):
     until: Annotated[Time | Absent, Field(description="Older than this.")] = None
 
 
-class EgressReplace(Sent):
+class EgressReplace(BodyModel):
     """The private upstreams that a tenant may reach; an entry that is not sent is withdrawn."""
 
     allow: Annotated[
@@ -148,20 +148,20 @@ class EgressReplace(Sent):
     ]
 
 
-class TenantCreate(Sent):
+class TenantCreate(BodyModel):
     """A new tenant."""
 
     slug: Slug
     name: Annotated[Label | None, Field(description="How people call it; default: the slug.")] = None
 
 
-class TenantUpdate(Sent):
+class TenantUpdate(BodyModel):
     """What may change of a tenant."""
 
     name: Label
 
 
-class KeyCreate(Sent):
+class KeyCreate(BodyModel):
     """A new API key."""
 
     name: Label
@@ -174,20 +174,20 @@ class KeyCreate(Sent):
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
 
 
-class KeyUpdate(Sent):
+class KeyUpdate(BodyModel):
     """What may change of a key; absent fields keep their value."""
 
     name: Annotated[Label | Absent, GIVEN] = None
     expires_at: Annotated[Time | None, Field(description="In the future; null: never.")] = None
 
 
-class SecretObject(Sent):
+class SecretObject(BodyModel):
     """A credential of one value: an API key or a bearer token."""
 
     value: SecretText
 
 
-class LoginObject(Sent):
+class LoginObject(BodyModel):
     """A credential of two parts, for HTTP Basic."""
 
     username: UserName
@@ -203,7 +203,7 @@ Credentials = Annotated[
 ]
 
 
-class ArchiveObject(Sent):
+class ArchiveObject(BodyModel):
     """A document of several files that refer to each other by relative paths: zip, tar or tar.gz."""
 
     base64: Annotated[str | CutOut, Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})]
@@ -217,7 +217,7 @@ class ArchiveObject(Sent):
     ] = None
 
 
-class OperationRuleSent(Sent):
+class OperationRuleSent(BodyModel):
     """What an operation must be to match; every member narrows, and one entry of a member is enough."""
 
     operation_ids: Annotated[
@@ -245,7 +245,7 @@ class OperationRuleSent(Sent):
 OperationRules = Annotated[list[OperationRuleSent], Field(max_length=_MOST_RULES)]
 
 
-class SourceOptions(Sent):
+class SourceOptions(BodyModel):
     """A document and how it becomes tools."""
 
     document: Annotated[
@@ -323,7 +323,7 @@ Needed = Annotated[
 ]
 
 
-class LimitsUpdate(Sent):
+class LimitsUpdate(BodyModel):
     """The tenant's limits; absent fields keep their value."""
 
     calls_per_second: Annotated[Rate | Absent, GIVEN] = None
@@ -334,7 +334,7 @@ class LimitsUpdate(Sent):
     primitives: Annotated[Count | Absent, GIVEN] = None
 
 
-class CeilingsUpdate(Sent):
+class CeilingsUpdate(BodyModel):
     """The ceilings of the tenant's limits; absent fields keep their value, null restores the default."""
 
     calls_per_second: Rate | None = None
@@ -352,7 +352,7 @@ AsShown = Annotated[
 ]
 
 
-class PolicyUpdate(Sent):
+class PolicyUpdate(BodyModel):
     """What calls need, by safety level, and the tenant's limits; absent fields keep their value."""
 
     safe: Annotated[Needed | Absent, GIVEN] = None

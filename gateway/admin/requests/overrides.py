@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gateway.admin.openapi.formats import PATH, POINTER, TOOL_NAME
-from gateway.admin.requests.models import Sent
+from gateway.admin.requests.models import BodyModel
 from gateway.admin.requests.primitives import PrimitiveUpdate, Text
 
 _MOST_PINNED = 200
@@ -16,7 +16,7 @@ Path = Annotated[str, Field(max_length=512, pattern=PATH, description="A pointer
 Paths = Annotated[list[Path], Field(min_length=1, max_length=_MOST_PATHS)]
 
 
-class HintsSent(Sent):
+class HintsSent(BodyModel):
     """What clients are told of a tool's effects; what is not sent is the document's."""
 
     readOnlyHint: bool | None = None  # noqa: N815  # the protocol's own names
@@ -25,7 +25,7 @@ class HintsSent(Sent):
     openWorldHint: bool | None = None  # noqa: N815
 
 
-class ResultSent(Sent):
+class ResultSent(BodyModel):
     """How a JSON answer is cut: the part at a pointer, then only some paths of it, then without some."""
 
     pointer: Pointer | None = None

@@ -8,13 +8,13 @@ from gateway.admin.openapi.formats import LABEL, METHOD, NAME
 from gateway.admin.requests.models import (
     GIVEN,
     Absent,
-    Asked,
+    BodyModel,
     Label,
+    QueryModel,
     SecretText,
-    Sent,
     UserName,
 )
-from gateway.domain.credentials import Place
+from gateway.domain.credentials import CredentialLocation
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 
@@ -52,7 +52,7 @@ CredentialName = Annotated[str, Field(pattern=NAME, description="Unique in the t
 Prose = Annotated[str, Field(max_length=2000), AfterValidator(_check_lines)]
 
 
-class PrimitiveSent(Sent):
+class PrimitiveSent(BodyModel):
     """A primitive of the tenant's own."""
 
     definition: Definition
@@ -61,7 +61,7 @@ class PrimitiveSent(Sent):
     enabled: Annotated[bool, Field(description="Whether clients have it.")] = True
 
 
-class PrimitiveUpdate(Sent):
+class PrimitiveUpdate(BodyModel):
     """What may change of a primitive; absent fields keep their value."""
 
     definition: Annotated[Definition | Absent, GIVEN] = None
@@ -70,13 +70,13 @@ class PrimitiveUpdate(Sent):
     enabled: Annotated[bool | Absent, GIVEN] = None
 
 
-class UriQuery(Asked):
+class UriQuery(QueryModel):
     """Which item is meant."""
 
     uri: Annotated[Uri, Field(description="The URI or URI template of the item.")]
 
 
-class ToolTry(Sent):
+class ToolTry(BodyModel):
     """A call to try."""
 
     arguments: Annotated[
@@ -84,7 +84,7 @@ class ToolTry(Sent):
     ]
 
 
-class PromptTry(Sent):
+class PromptTry(BodyModel):
     """A prompt to try."""
 
     arguments: Annotated[
@@ -93,13 +93,13 @@ class PromptTry(Sent):
     ]
 
 
-class ResourceChanged(Sent):
+class ResourceChanged(BodyModel):
     """A resource whose contents are not what they were."""
 
     uri: Uri
 
 
-class RuleSent(Sent):
+class RuleSent(BodyModel):
     """What a primitive must be to match; every member narrows, and one entry of a member is enough."""
 
     names: Annotated[
@@ -118,7 +118,7 @@ class RuleSent(Sent):
 Rules = Annotated[list[RuleSent], Field(max_length=_MOST_RULES)]
 
 
-class ProfileReplace(Sent):
+class ProfileReplace(BodyModel):
     """A selection: what some include rule matches (all without one) and no exclude rule."""
 
     description: Prose = ""
@@ -132,7 +132,7 @@ class ProfileCreate(ProfileReplace):
     name: ProfileName
 
 
-class ProfileUpdate(Sent):
+class ProfileUpdate(BodyModel):
     """What may change of a profile; absent fields keep their value."""
 
     description: Annotated[Prose | Absent, GIVEN] = None
@@ -140,10 +140,12 @@ class ProfileUpdate(Sent):
     exclude: Annotated[Rules | Absent, GIVEN] = None
 
 
-class CredentialReplace(Sent):
+class CredentialReplace(BodyModel):
     """A credential, whole: its secret is never shown, so none of it is kept from before."""
 
-    place: Annotated[Place, Field(strict=False, description="`basic` has username and password, the others a value.")]
+    place: Annotated[
+        CredentialLocation, Field(strict=False, description="`basic` has username and password, the others a value.")
+    ]
     field: Annotated[Label | None, Field(description="The header or query parameter, where it goes into one.")] = None
     value: Annotated[SecretText | None, Field()] = None
     username: Annotated[UserName | None, Field()] = None

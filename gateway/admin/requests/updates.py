@@ -4,20 +4,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gateway.admin.requests.models import GIVEN, Absent, Sent, Url
+from gateway.admin.requests.models import GIVEN, Absent, BodyModel, Url
 from gateway.admin.requests.primitives import CredentialName, Uri
 
 Interval = Annotated[int, Field(ge=5, le=86_400, description="Seconds between two looks, give or take a tenth.")]
 WebhookName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Unique in the tenant.")]
 
 
-class WebhookCreate(Sent):
+class WebhookCreate(BodyModel):
     """A place where a system of the tenant says that resources have changed."""
 
     name: WebhookName
 
 
-class WatchCreate(Sent):
+class WatchCreate(BodyModel):
     """A resource whose contents come from a URL; when something else stands there, the resource has changed."""
 
     uri: Annotated[Uri, Field(description="The resource, fixed or of a template.")]
@@ -26,7 +26,7 @@ class WatchCreate(Sent):
     credential: Annotated[CredentialName | None, Field(description="The name of a stored credential to send.")] = None
 
 
-class WatchUpdate(Sent):
+class WatchUpdate(BodyModel):
     """What may change of a watch; absent fields keep their value."""
 
     url: Annotated[Url | Absent, GIVEN] = None

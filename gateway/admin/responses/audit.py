@@ -6,20 +6,20 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import Shown
+from gateway.admin.responses.models import ResponseModel
 from gateway.domain.audit import (
     Anchor,
     AnchorState,
+    AuditTrail,
     Chain,
     ChainFault,
     ChainFaultKind,
     HeadsCompared,
     HeadsState,
-    Trail,
 )
 
 
-class ChainFaultShown(Shown):
+class ChainFaultShown(ResponseModel):
     """A place of a chain that is not as it was written."""
 
     kind: ChainFaultKind
@@ -39,7 +39,7 @@ class ChainFaultShown(Shown):
         return cls(kind=fault.kind, number=fault.number, entry=fault.entry)
 
 
-class ChainShown(Shown):
+class ChainShown(ResponseModel):
     """What one writer has written of the trail."""
 
     writer: Annotated[
@@ -72,7 +72,7 @@ class ChainShown(Shown):
         )
 
 
-class AnchorShown(Shown):
+class AnchorShown(ResponseModel):
     """The beginning of the trail and its newest signature."""
 
     state: Annotated[
@@ -93,7 +93,7 @@ class AnchorShown(Shown):
         return cls(state=anchor.state, number=anchor.number, at=anchor.at, ok=anchor.is_whole)
 
 
-class HeadsComparedShown(Shown):
+class HeadsComparedShown(ResponseModel):
     """The comparison with one store of heads outside the database."""
 
     store: Annotated[str, Field(description="`redis`, or the file or URL that the operator named.")]
@@ -122,7 +122,7 @@ class HeadsComparedShown(Shown):
         )
 
 
-class TrailVerified(Shown):
+class TrailVerified(ResponseModel):
     """Whether the tenant's audit trail is as it was written."""
 
     ok: Annotated[bool, Field(description="Whether no chain, the anchor and no store outside shows a fault.")]
@@ -132,7 +132,7 @@ class TrailVerified(Shown):
     writers: Sequence[ChainShown]
 
     @classmethod
-    def of(cls, trail: Trail) -> Self:
+    def of(cls, trail: AuditTrail) -> Self:
         """The result as it is shown."""
         return cls(
             ok=trail.is_whole,

@@ -15,23 +15,23 @@ from gateway.domain.tenancy.policy import Decision, Limits
 from gateway.domain.tenancy.tenants import Tenant
 
 
-class Shown(BaseModel):
+class ResponseModel(BaseModel):
     """An answer; a field that is not declared cannot be in it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # as what is sent
 
 
-S = TypeVar("S", bound=Shown)
+S = TypeVar("S", bound=ResponseModel)
 
 
-class Page(Shown, Generic[S]):
+class Page(ResponseModel, Generic[S]):
     """Part of a list."""
 
     items: Sequence[S]
     next_cursor: Annotated[str | None, Field(description="For the next part; null on the last.")]
 
 
-class TenantShown(Shown):
+class TenantShown(ResponseModel):
     """A tenant."""
 
     id: str
@@ -52,7 +52,7 @@ class TenantShown(Shown):
         )
 
 
-class KeyShown(Shown):
+class KeyShown(ResponseModel):
     """An API key without its secret."""
 
     id: str
@@ -90,7 +90,7 @@ class KeyMinted(KeyShown):
         return cls(**KeyShown.of(key).model_dump(), key=minted.text)
 
 
-class LimitsShown(Shown):
+class LimitsShown(ResponseModel):
     """How much of everything the tenant may use."""
 
     calls_per_second: float
@@ -124,7 +124,7 @@ class CeilingsShown(LimitsShown):
         return cls(**LimitsShown.of(found.limits).model_dump(), defaulted=found.defaulted)
 
 
-class PolicyShown(Shown):
+class PolicyShown(ResponseModel):
     """What a call needs, by its safety level, and the tenant's limits."""
 
     safe: Decision
@@ -153,7 +153,7 @@ class PolicyShown(Shown):
         )
 
 
-class EgressShown(Shown):
+class EgressShown(ResponseModel):
     """The private upstreams that the tenant may reach, beside those that every tenant may."""
 
     allow: Annotated[Sequence[str], Field(description="Each `host:port` in its one spelling, sorted.")]
@@ -164,7 +164,7 @@ class EgressShown(Shown):
         return cls(allow=egress.allow)
 
 
-class EntryShown(Shown):
+class EntryShown(ResponseModel):
     """One entry of the audit trail."""
 
     id: str
@@ -224,7 +224,7 @@ class Problem(BaseModel):
     suggested_prefix: str | None = None
 
 
-class FindingShown(Shown):
+class FindingShown(ResponseModel):
     """One thing that was looked at."""
 
     check: Annotated[str, Field(description="What was looked at; stable.")]
@@ -238,7 +238,7 @@ class FindingShown(Shown):
         return cls(check=finding.check, status=finding.status, detail=finding.detail, mend=finding.mend)
 
 
-class Examined(Shown):
+class Examined(ResponseModel):
     """What an examination of the installation found."""
 
     status: Annotated[Verdict, Field(description="The worst of the findings.")]

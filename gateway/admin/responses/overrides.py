@@ -6,13 +6,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.models import Page, ResponseModel
 from gateway.catalog.overrides.overrides import KeptOverride
 from gateway.domain.overrides import Override
 from gateway.domain.tenancy.policy import Safety
 
 
-class OverrideShown(Shown):
+class OverrideShown(ResponseModel):
     """What is wanted otherwise of an imported tool; null is as the document says."""
 
     id: str

@@ -7,24 +7,24 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from pydantic import Field
 
-from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.models import Page, ResponseModel
 from gateway.admin.responses.overrides import OverrideShown
 from gateway.catalog.primitives.primitives import Tried
 from gateway.catalog.primitives.queries import Listed
 from gateway.domain.primitives import Primitive
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 Json = Mapping[str, object]
 
 
-class PrimitiveShown(Shown):
+class PrimitiveShown(ResponseModel):
     """What is shown of the primitives of every family."""
 
     id: str
-    origin: Origin
+    origin: PrimitiveOrigin
     enabled: Annotated[bool, Field(description="Whether clients have it.")]
     safety: Annotated[Safety, Field(description="The level in force.")]
     safety_reasons: Sequence[str]
@@ -36,7 +36,7 @@ class PrimitiveShown(Shown):
     updated_at: datetime | None
 
 
-class DocumentShown(Shown):
+class DocumentShown(ResponseModel):
     """An imported tool as its document makes it."""
 
     safety: Safety
@@ -107,7 +107,7 @@ class TemplateShown(PrimitiveShown):
         return cls(**_facts(listed), uri_template=listed.name)
 
 
-class PrimitiveValid(Shown):
+class PrimitiveValid(ResponseModel):
     """What storing a primitive would make of it; nothing was stored."""
 
     valid: Literal[True] = True
@@ -130,7 +130,7 @@ class PrimitiveValid(Shown):
         )
 
 
-class RequestShown(Shown):
+class RequestShown(ResponseModel):
     """What a call would send, before its credentials are added."""
 
     summary: Annotated[str, Field(description="The call as a person reads it; of steps, with the requests they make.")]
@@ -140,7 +140,7 @@ class RequestShown(Shown):
     body: Annotated[str | None, Field(description="As text; what is no text is shown by its size.")]
 
 
-class TrialShown(Shown):
+class TrialShown(ResponseModel):
     """A call that was tried: what was sent, and what came back."""
 
     request: RequestShown

@@ -6,14 +6,14 @@ from typing import Annotated, Self
 
 from pydantic import Field, RootModel
 
-from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.models import Page, ResponseModel
 from gateway.catalog.snapshots.token_costs import Price
-from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 
 
-class RuleShown(Shown):
+class RuleShown(ResponseModel):
     """What a primitive must be to match; an empty member asks for nothing."""
 
     names: Sequence[str]
@@ -36,7 +36,7 @@ class RuleShown(Shown):
         )
 
 
-class CountsOfProfile(Shown):
+class CountsOfProfile(ResponseModel):
     """How many primitives of each family a profile shows."""
 
     tools: int
@@ -45,7 +45,7 @@ class CountsOfProfile(Shown):
     prompts: int
 
 
-class ProfileShown(Shown):
+class ProfileShown(ResponseModel):
     """A profile, and what it shows and costs now."""
 
     id: str
@@ -77,12 +77,12 @@ class ProfileShown(Shown):
         )
 
 
-class CredentialShown(Shown):
+class CredentialShown(ResponseModel):
     """A credential without its secret."""
 
     id: str
     name: str
-    place: Place
+    place: CredentialLocation
     field: str
     origins: Sequence[str]
     created_at: datetime
@@ -110,7 +110,7 @@ class CredentialPage(Page[CredentialShown]):
     """Part of a tenant's credentials, by name."""
 
 
-class SchemaNames(Shown):
+class SchemaNames(ResponseModel):
     """The JSON Schemas of what tenants send as definitions and handlers."""
 
     items: Sequence[str]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, RootModel
 
-from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.overrides import OverrideReport
 from gateway.domain.sources import (
     Exposure,
@@ -20,7 +20,7 @@ from gateway.domain.sources import (
 )
 
 
-class OperationShown(Shown):
+class OperationShown(ResponseModel):
     """What became of one operation."""
 
     method: str
@@ -31,7 +31,7 @@ class OperationShown(Shown):
     reasons: Sequence[str]
 
 
-class CountsShown(Shown):
+class CountsShown(ResponseModel):
     """How many operations ended in each status."""
 
     ok: int
@@ -39,7 +39,7 @@ class CountsShown(Shown):
     skipped: int
 
 
-class PriceShown(Shown):
+class PriceShown(ResponseModel):
     """What one tool costs in a client's list."""
 
     tool: str
@@ -52,7 +52,7 @@ class PriceShown(Shown):
         return cls(tool=price.tool, bytes=price.size, estimated_tokens=price.estimated_tokens)
 
 
-class OverrideReportShown(Shown):
+class OverrideReportShown(ResponseModel):
     """What the import makes of one override."""
 
     operation: Annotated[str, Field(description="Method and path that it belongs to.")]
@@ -66,7 +66,7 @@ class OverrideReportShown(Shown):
         return cls(operation=report.identity, tool=report.tool, applies=report.applies, reasons=report.reasons)
 
 
-class ReportShown(Shown):
+class ReportShown(ResponseModel):
     """What became of every operation of a document, and what its tools cost a client to list."""
 
     operations: Sequence[OperationShown]
@@ -115,7 +115,7 @@ class ReportShown(Shown):
         )
 
 
-class ChangeShown(Shown):
+class ChangeShown(ResponseModel):
     """What another import means for one operation."""
 
     method: str
@@ -133,7 +133,7 @@ class ChangeShown(Shown):
         return cls(method=method, path=path, tool=change.tool, was=change.was, recent_calls=change.recent_calls)
 
 
-class ChangesShown(Shown):
+class ChangesShown(ResponseModel):
     """How the tools differ from those of the version before, by method and path."""
 
     added: Sequence[ChangeShown]
@@ -154,7 +154,7 @@ class ChangesShown(Shown):
         )
 
 
-class OperationRuleShown(Shown):
+class OperationRuleShown(ResponseModel):
     """What an operation must be to match; an empty member asks for nothing."""
 
     operation_ids: Sequence[str]
@@ -168,7 +168,7 @@ class OperationRuleShown(Shown):
         return cls(operation_ids=rule.operation_ids, methods=rule.methods, paths=rule.paths, tags=rule.tags)
 
 
-class SourceShown(Shown):
+class SourceShown(ResponseModel):
     """A source; its credentials only by the names of their security schemes."""
 
     id: str
@@ -219,7 +219,7 @@ class SourceImported(SourceShown):
         return cls(**SourceShown.of(source).model_dump(), report=ReportShown.of(report), changes=changes)
 
 
-class ImportTried(Shown):
+class ImportTried(ResponseModel):
     """The report of a dry run, and how the tools would change; nothing was stored."""
 
     name: str

@@ -5,12 +5,12 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from gateway.admin.responses.models import Page, Shown
+from gateway.admin.responses.models import Page, ResponseModel
 from gateway.domain.watches import Watch
 from gateway.domain.webhooks import Webhook
 
 
-class WebhookShown(Shown):
+class WebhookShown(ResponseModel):
     """A webhook without its secrets."""
 
     id: str
@@ -50,7 +50,7 @@ class WebhookPage(Page[WebhookShown]):
     """Part of a tenant's webhooks, by name."""
 
 
-class WatchShown(Shown):
+class WatchShown(ResponseModel):
     """A watch, and how looking went."""
 
     id: str

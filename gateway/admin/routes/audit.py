@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from gateway.admin.endpoint import READ_AUDIT, Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.limits import Work
+from gateway.admin.endpoint import READ_AUDIT, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.limits import WorkKind
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.models import AuditQuery, NoBody, NoQuery
 from gateway.admin.responses.audit import TrailVerified
@@ -12,7 +12,7 @@ from gateway.catalog import audit
 from gateway.domain.audit import AuditFilter
 
 
-async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:
+async def list_entries(admin: AdminDependencies, call: AdminRequest[NoBody, AuditQuery]) -> AdminResponse:
     """The tenant's audit trail, the newest first."""
     query = call.query
     wanted = AuditFilter(
@@ -20,12 +20,12 @@ async def list_entries(admin: Admin, call: Call[NoBody, AuditQuery]) -> Answer:
     )
     read = partial(audit.page_entries, call.tenant, admin.catalog, wanted)
     shown, cursor = await read_page(admin.cursors, call.tenant, "audit", query, read=read, key=audit.position_of)
-    return Answer(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
+    return AdminResponse(content=EntryPage(items=[EntryShown.of(entry) for entry in shown], next_cursor=cursor))
 
 
-async def verify_audit(admin: Admin, call: Plain) -> Answer:
+async def verify_audit(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """Whether every entry of the tenant's trail follows from the one before."""
-    return Answer(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
+    return AdminResponse(content=TrailVerified.of(await audit.verify_trail(call.tenant, admin.catalog)))
 
 
 ENDPOINTS = (
@@ -48,6 +48,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrailVerified},
         scopes=READ_AUDIT,
-        work=Work.CHECK,
+        work=WorkKind.CHECK,
     ),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.admin.endpoint import OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import CeilingsUpdate, NoBody, NoQuery
 from gateway.admin.responses.models import CeilingsShown
 from gateway.catalog import ceilings
@@ -10,12 +10,12 @@ from gateway.catalog.etags import tag_of
 from gateway.domain.tenancy.ceilings import Ceilings, CeilingsInForce
 
 
-async def get_ceilings(admin: Admin, call: Plain) -> Answer:
+async def get_ceilings(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """The ceilings in force."""
     return _answer(await ceilings.get_ceilings(call.tenant, admin.catalog))
 
 
-async def update_ceilings(admin: Admin, call: Call[CeilingsUpdate, NoQuery]) -> Answer:
+async def update_ceilings(admin: AdminDependencies, call: AdminRequest[CeilingsUpdate, NoQuery]) -> AdminResponse:
     """The ceilings changed; what is not sent stays."""
     sent = {name: getattr(call.body, name) for name in call.body.model_fields_set}
 
@@ -27,8 +27,8 @@ async def update_ceilings(admin: Admin, call: Call[CeilingsUpdate, NoQuery]) -> 
     )
 
 
-def _answer(found: CeilingsInForce) -> Answer:
-    return Answer(content=CeilingsShown.of_tenant(found), tag=tag_of(found.own))
+def _answer(found: CeilingsInForce) -> AdminResponse:
+    return AdminResponse(content=CeilingsShown.of_tenant(found), tag=tag_of(found.own))
 
 
 _PATH = "/tenants/{t}/ceilings"

@@ -3,7 +3,7 @@
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import CREDENTIALS
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.pagination import read_list
@@ -17,34 +17,34 @@ from gateway.catalog.credentials import CredentialDraft
 from gateway.catalog.etags import tag_of
 
 
-async def list_credentials(admin: Admin, call: Call[NoBody, CredentialListQuery]) -> Answer:
+async def list_credentials(admin: AdminDependencies, call: AdminRequest[NoBody, CredentialListQuery]) -> AdminResponse:
     """The tenant's credentials by name."""
     read = partial(credentials.page_credentials, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, CREDENTIALS, call.query, read=read)
-    return Answer(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
+    return AdminResponse(content=CredentialPage(items=[CredentialShown.of(one) for one in shown], next_cursor=cursor))
 
 
-async def create_credential(admin: Admin, call: Call[CredentialCreate, NoQuery]) -> Answer:
+async def create_credential(admin: AdminDependencies, call: AdminRequest[CredentialCreate, NoQuery]) -> AdminResponse:
     """A new credential."""
     return await _create(admin, call, call.body.name)
 
 
-async def get_credential(admin: Admin, call: Plain) -> Answer:
+async def get_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One credential."""
     found = await credentials.get_credential(call.tenant, admin.catalog, call.path["name"])
-    return Answer(content=CredentialShown.of(found), tag=tag_of(found))
+    return AdminResponse(content=CredentialShown.of(found), tag=tag_of(found))
 
 
-async def replace_credential(admin: Admin, call: Call[CredentialReplace, NoQuery]) -> Answer:
+async def replace_credential(admin: AdminDependencies, call: AdminRequest[CredentialReplace, NoQuery]) -> AdminResponse:
     """A credential with another secret, place and origins, created where there is none."""
     name = call.path["name"]
 
-    async def replace() -> Answer:
+    async def replace() -> AdminResponse:
         change = partial(credentials.replace_credential, call.tenant, admin.catalog, _draft(name, call.body))
         saved = await change(by=call.by, expected=call.expected)
-        return Answer(content=CredentialShown.of(saved), tag=tag_of(saved))
+        return AdminResponse(content=CredentialShown.of(saved), tag=tag_of(saved))
 
-    async def create() -> Answer:
+    async def create() -> AdminResponse:
         check_new_name("credential", name, NAME)
         return await _create(admin, call, name)
 
@@ -52,20 +52,22 @@ async def replace_credential(admin: Admin, call: Call[CredentialReplace, NoQuery
     return await put(call, Upsert(read=read, replace=replace, create=create))
 
 
-async def delete_credential(admin: Admin, call: Plain) -> Answer:
+async def delete_credential(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A credential forgotten."""
     remove = partial(credentials.remove_credential, call.tenant, admin.catalog)
     await remove(call.path["name"], by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
 async def _create(
-    admin: Admin, call: Call[CredentialCreate, NoQuery] | Call[CredentialReplace, NoQuery], name: str
-) -> Answer:
+    admin: AdminDependencies,
+    call: AdminRequest[CredentialCreate, NoQuery] | AdminRequest[CredentialReplace, NoQuery],
+    name: str,
+) -> AdminResponse:
     draft = _draft(name, call.body)
     made = await credentials.create_credential(call.tenant, admin.catalog, draft, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/credentials/{quote(made.name)}"
-    return Answer(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
+    return AdminResponse(status=201, content=CredentialShown.of(made), tag=tag_of(made), location=location)
 
 
 def _draft(name: str, body: CredentialReplace) -> CredentialDraft:

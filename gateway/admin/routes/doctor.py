@@ -1,18 +1,18 @@
 """The examination of the installation over REST; the operator's alone."""
 
-from gateway.admin.endpoint import OPERATOR_ONLY, Admin, Answer, Endpoint, Plain
-from gateway.admin.limits import Work
+from gateway.admin.endpoint import OPERATOR_ONLY, AdminDependencies, AdminResponse, Endpoint, Plain
+from gateway.admin.limits import WorkKind
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.models import Examined, FindingShown
 from gateway.domain.findings import Verdict
 
 
-async def examine_installation(admin: Admin, _: Plain) -> Answer:
+async def examine_installation(admin: AdminDependencies, _: Plain) -> AdminResponse:
     """Every finding, and the worst of their verdicts."""
     findings = await admin.doctor.examine()
     verdicts = {finding.status for finding in findings}
     worst = next((verdict for verdict in (Verdict.FAILED, Verdict.WARNING) if verdict in verdicts), Verdict.OK)
-    return Answer(content=Examined(status=worst, findings=[FindingShown.of(finding) for finding in findings]))
+    return AdminResponse(content=Examined(status=worst, findings=[FindingShown.of(finding) for finding in findings]))
 
 
 ENDPOINTS = (
@@ -25,6 +25,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: Examined},
         scopes=OPERATOR_ONLY,
-        work=Work.CHECK,
+        work=WorkKind.CHECK,
     ),
 )

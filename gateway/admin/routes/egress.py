@@ -1,6 +1,6 @@
 """The private upstreams of a tenant over REST: set by the operator, read by the tenant's admin too."""
 
-from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import EgressReplace, NoBody, NoQuery
 from gateway.admin.responses.models import EgressShown
 from gateway.catalog import egress
@@ -8,19 +8,19 @@ from gateway.catalog.etags import tag_of
 from gateway.domain.tenancy.egress import Egress
 
 
-async def get_egress(admin: Admin, call: Plain) -> Answer:
+async def get_egress(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """The list in force."""
     return _answer(await egress.get_egress(call.tenant, admin.catalog))
 
 
-async def replace_egress(admin: Admin, call: Call[EgressReplace, NoQuery]) -> Answer:
+async def replace_egress(admin: AdminDependencies, call: AdminRequest[EgressReplace, NoQuery]) -> AdminResponse:
     """The list replaced."""
     saved = await egress.replace_egress(call.tenant, admin.catalog, call.body.allow, by=call.by, expected=call.expected)
     return _answer(saved)
 
 
-def _answer(shown: Egress) -> Answer:
-    return Answer(content=EgressShown.of(shown), tag=tag_of(shown))
+def _answer(shown: Egress) -> AdminResponse:
+    return AdminResponse(content=EgressShown.of(shown), tag=tag_of(shown))
 
 
 _PATH = "/tenants/{t}/egress"

@@ -8,8 +8,8 @@ import orjson
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Place
 
-from gateway.admin.dispatch import Document, Gate, Missing, Path
-from gateway.admin.endpoint import Admin, Route
+from gateway.admin.dispatch import DocumentRoute, NotFoundRoute, PathDispatcher, RequestGate
+from gateway.admin.endpoint import AdminDependencies, Route
 from gateway.admin.openapi.document import DOCUMENT, describe
 from gateway.admin.routes import (
     audit,
@@ -30,9 +30,9 @@ from gateway.admin.routes import (
     watches,
     webhooks,
 )
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.catalog.doctor.doctor import Doctor
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.connections.connections import Connections
 from gateway.registry.cursors import Cursors
 
@@ -61,21 +61,27 @@ _LAST = ("name", "id")
 
 
 def admin_routes(
-    catalog: Catalog, gate: Gate, examiner: Doctor, connections: Connections, calls: Calls
+    catalog: CatalogContext, gate: RequestGate, examiner: Doctor, connections: Connections, calls: CallPipeline
 ) -> list[BaseRoute]:
     """What is mounted at /admin/v1; whatever else is asked for there is answered here too.
 
     Calls that an admin tries go the way of clients' calls: through these connections and stations.
     """
-    admin = Admin(
+    admin = AdminDependencies(
         catalog=catalog,
         cursors=Cursors(catalog.cursor_key),
         doctor=examiner,
         connections=connections,
         calls=calls,
     )
-    places = [Place(path, Path(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)]
-    return [*places, Place(DOCUMENT, Document(write_document, gate.limits)), Place("/{rest:path}", Missing())]
+    places = [
+        Place(path, PathDispatcher(admin, gate, methods, fixed)) for path, methods, fixed in collect_paths(ENDPOINTS)
+    ]
+    return [
+        *places,
+        Place(DOCUMENT, DocumentRoute(write_document, gate.limits)),
+        Place("/{rest:path}", NotFoundRoute()),
+    ]
 
 
 @cache

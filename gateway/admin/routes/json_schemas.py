@@ -1,23 +1,23 @@
 """The JSON Schemas of what tenants send as definitions and handlers, over REST."""
 
-from gateway.admin.endpoint import ADMIN, Admin, Answer, Endpoint, Plain
+from gateway.admin.endpoint import ADMIN, AdminDependencies, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import NoBody, NoQuery
 from gateway.admin.responses.selections import SchemaDocument, SchemaNames
 from gateway.definitions.published.index import NAMES, schema_of
 from gateway.errors import NotFound
 
 
-async def list_schemas(_: Admin, __: Plain) -> Answer:
+async def list_schemas(_: AdminDependencies, __: Plain) -> AdminResponse:
     """The names of all schemas."""
-    return Answer(content=SchemaNames(items=NAMES))
+    return AdminResponse(content=SchemaNames(items=NAMES))
 
 
-async def get_schema(_: Admin, call: Plain) -> Answer:
+async def get_schema(_: AdminDependencies, call: Plain) -> AdminResponse:
     """One schema."""
     schema = schema_of(call.path["name"])
     if schema is None:
         raise NotFound("no such schema")
-    return Answer(content=SchemaDocument(schema))
+    return AdminResponse(content=SchemaDocument(schema))
 
 
 ENDPOINTS = (

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import KEYS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import KeyListQuery
@@ -17,14 +17,14 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key, MintedKey
 
 
-async def list_keys(admin: Admin, call: Call[NoBody, KeyListQuery]) -> Answer:
+async def list_keys(admin: AdminDependencies, call: AdminRequest[NoBody, KeyListQuery]) -> AdminResponse:
     """The tenant's keys by id."""
     read = partial(keys.page_keys, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, KEYS, call.query, read=read)
-    return Answer(content=KeyPage(items=[KeyShown.of(key) for key in shown], next_cursor=cursor))
+    return AdminResponse(content=KeyPage(items=[KeyShown.of(key) for key in shown], next_cursor=cursor))
 
 
-async def create_key(admin: Admin, call: Call[KeyCreate, NoQuery]) -> Answer:
+async def create_key(admin: AdminDependencies, call: AdminRequest[KeyCreate, NoQuery]) -> AdminResponse:
     """A new key with its text."""
     body = call.body
     draft = KeyDraft(
@@ -38,12 +38,12 @@ async def create_key(admin: Admin, call: Call[KeyCreate, NoQuery]) -> Answer:
     return replace(_minted(key, minted), status=201, location=f"/tenants/{quote(call.path['t'])}/keys/{key.id}")
 
 
-async def get_key(admin: Admin, call: Plain) -> Answer:
+async def get_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One key."""
     return _shown(await keys.get_key(call.tenant, admin.catalog, _key(call.path["id"])))
 
 
-async def update_key(admin: Admin, call: Call[KeyUpdate, NoQuery]) -> Answer:
+async def update_key(admin: AdminDependencies, call: AdminRequest[KeyUpdate, NoQuery]) -> AdminResponse:
     """A key with another name or end."""
     body = call.body
 
@@ -58,31 +58,31 @@ async def update_key(admin: Admin, call: Call[KeyUpdate, NoQuery]) -> Answer:
     return _shown(await keys.update_key(call.tenant, admin.catalog, key, revise, by=call.by, expected=call.expected))
 
 
-async def rotate_key(admin: Admin, call: Plain) -> Answer:
+async def rotate_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A key with a new text."""
     key = _key(call.path["id"])
     return _minted(*await keys.rotate_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
 
 
-async def revoke_key(admin: Admin, call: Plain) -> Answer:
+async def revoke_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A key that was ended."""
     key = _key(call.path["id"])
     return _shown(await keys.revoke_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected))
 
 
-async def delete_key(admin: Admin, call: Plain) -> Answer:
+async def delete_key(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A key forgotten."""
     key = _key(call.path["id"])
     await keys.delete_key(call.tenant, admin.catalog, key, by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-def _shown(key: Key) -> Answer:
-    return Answer(content=KeyShown.of(key), tag=tag_of(key))
+def _shown(key: Key) -> AdminResponse:
+    return AdminResponse(content=KeyShown.of(key), tag=tag_of(key))
 
 
-def _minted(key: Key, minted: MintedKey) -> Answer:
-    return Answer(content=KeyMinted.with_text(key, minted), tag=tag_of(key))
+def _minted(key: Key, minted: MintedKey) -> AdminResponse:
+    return AdminResponse(content=KeyMinted.with_text(key, minted), tag=tag_of(key))
 
 
 def _key(text: str) -> KeyId:

@@ -3,23 +3,25 @@
 from dataclasses import replace
 from functools import partial
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.pagination import read_page
 from gateway.admin.requests.models import NoBody, NoQuery, PageQuery
 from gateway.admin.requests.overrides import IMPORTED_FIELDS, OWN_FIELDS, ToolUpdate
 from gateway.admin.responses.overrides import KeptOverrideShown, OverridePage
-from gateway.admin.routes.primitives import Noun, show_item, update_item
+from gateway.admin.routes.primitives import PrimitiveNoun, show_item, update_item
 from gateway.catalog.overrides import overrides
 from gateway.catalog.overrides.overrides import KeptOverride
 from gateway.catalog.primitives import queries as listing
-from gateway.domain.overrides import Wishes
+from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, InvalidBody
 
 _SETTABLE = ("name", "title", "description", "hidden", "enabled", "safety", "pinned")
 _NESTED = ("annotations", "result")
 
 
-async def update_tool(noun: Noun, admin: Admin, call: Call[ToolUpdate, NoQuery]) -> Answer:
+async def update_tool(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[ToolUpdate, NoQuery]
+) -> AdminResponse:
     """A tool changed: one of the tenant's own as declared, an imported one by its override."""
     name, sent = call.path["name"], call.body.model_fields_set
     if not await overrides.is_imported(call.tenant, admin.catalog, name):
@@ -33,35 +35,35 @@ async def update_tool(noun: Noun, admin: Admin, call: Call[ToolUpdate, NoQuery])
     return show_item(noun, listed)
 
 
-async def delete_tool_override(admin: Admin, call: Plain) -> Answer:
+async def delete_tool_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """An imported tool as its document says again."""
     await overrides.reset_tool(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-async def list_overrides(admin: Admin, call: Call[NoBody, PageQuery]) -> Answer:
+async def list_overrides(admin: AdminDependencies, call: AdminRequest[NoBody, PageQuery]) -> AdminResponse:
     """The overrides of a source by method and path."""
     source = call.path["name"]
     read = partial(overrides.page_overrides, call.tenant, admin.catalog, source)
     listing = f"overrides:{source}"
     shown, cursor = await read_page(admin.cursors, call.tenant, listing, call.query, read=read, key=_identity)
-    return Answer(content=OverridePage(items=[KeptOverrideShown.kept(one) for one in shown], next_cursor=cursor))
+    return AdminResponse(content=OverridePage(items=[KeptOverrideShown.kept(one) for one in shown], next_cursor=cursor))
 
 
-async def get_override(admin: Admin, call: Plain) -> Answer:
+async def get_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One override."""
     kept = await overrides.get_override(call.tenant, admin.catalog, call.path["name"], call.path["id"])
-    return Answer(content=KeptOverrideShown.kept(kept), tag=kept.tag)
+    return AdminResponse(content=KeptOverrideShown.kept(kept), tag=kept.tag)
 
 
-async def delete_override(admin: Admin, call: Plain) -> Answer:
+async def delete_override(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """An override removed."""
     remove = partial(overrides.remove_override, call.tenant, admin.catalog, call.path["name"], call.path["id"])
     await remove(by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-def _revise(body: ToolUpdate, wishes: Wishes) -> Wishes:
+def _revise(body: ToolUpdate, wishes: OverrideFields) -> OverrideFields:
     """The wishes with what was sent; null takes a member back."""
     sent = {name: getattr(body, name) for name in _SETTABLE if name in body.model_fields_set}
     for name in _NESTED:

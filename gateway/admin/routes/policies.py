@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.requests.models import NoBody, NoQuery, PolicyUpdate
 from gateway.admin.responses.models import PolicyShown
 from gateway.catalog import policies
@@ -11,12 +11,12 @@ from gateway.domain.tenancy.ceilings import BoundedPolicy
 from gateway.domain.tenancy.policy import Policy
 
 
-async def get_policy(admin: Admin, call: Plain) -> Answer:
+async def get_policy(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """The policy in force."""
     return _answer(await policies.get_policy(call.tenant, admin.catalog))
 
 
-async def update_policy(admin: Admin, call: Call[PolicyUpdate, NoQuery]) -> Answer:
+async def update_policy(admin: AdminDependencies, call: AdminRequest[PolicyUpdate, NoQuery]) -> AdminResponse:
     """The policy changed; what is not sent stays."""
     body = call.body
     limits = body.limits.model_dump(exclude_unset=True) if body.limits else {}
@@ -41,8 +41,8 @@ def _origins(body: PolicyUpdate) -> tuple[str, ...] | None:
     return None if body.http_origins is None else tuple(body.http_origins)
 
 
-def _answer(policy: BoundedPolicy) -> Answer:
-    return Answer(content=PolicyShown.of(policy), tag=tag_of(policy))
+def _answer(policy: BoundedPolicy) -> AdminResponse:
+    return AdminResponse(content=PolicyShown.of(policy), tag=tag_of(policy))
 
 
 _PATH = "/tenants/{t}/policy"

@@ -5,10 +5,10 @@ from functools import partial
 from typing import TypeVar
 
 from gateway.admin.endpoint import Endpoint, Route
-from gateway.admin.limits import Work
+from gateway.admin.limits import WorkKind
 from gateway.admin.listings import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from gateway.admin.requests.lists import PromptListQuery, ToolListQuery, UriListQuery
-from gateway.admin.requests.models import Asked, NoBody, NoQuery
+from gateway.admin.requests.models import NoBody, NoQuery, QueryModel
 from gateway.admin.requests.overrides import ToolUpdate
 from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.admin.responses.primitives import (
@@ -24,7 +24,7 @@ from gateway.admin.responses.primitives import (
 )
 from gateway.admin.routes.overrides import update_tool
 from gateway.admin.routes.primitives import (
-    Noun,
+    PrimitiveNoun,
     check_item,
     create_item,
     delete_item,
@@ -35,11 +35,11 @@ from gateway.admin.routes.primitives import (
 )
 from gateway.domain.primitives import Family
 
-Q = TypeVar("Q", bound=Asked)
+Q = TypeVar("Q", bound=QueryModel)
 
 _REFUSALS = frozenset({409, 422, 429})
 _NOUNS = (
-    Noun(
+    PrimitiveNoun(
         family=Family.TOOL,
         one="tool",
         many="tools",
@@ -51,7 +51,7 @@ _NOUNS = (
         query=ToolListQuery,
         listing=TOOLS,
     ),
-    Noun(
+    PrimitiveNoun(
         family=Family.RESOURCE,
         one="resource",
         many="resources",
@@ -63,7 +63,7 @@ _NOUNS = (
         query=UriListQuery,
         listing=RESOURCES,
     ),
-    Noun(
+    PrimitiveNoun(
         family=Family.TEMPLATE,
         one="resource_template",
         many="resource_templates",
@@ -75,7 +75,7 @@ _NOUNS = (
         query=UriListQuery,
         listing=TEMPLATES,
     ),
-    Noun(
+    PrimitiveNoun(
         family=Family.PROMPT,
         one="prompt",
         many="prompts",
@@ -90,7 +90,7 @@ _NOUNS = (
 )
 
 
-def routes_of(noun: Noun) -> Sequence[Route]:
+def routes_of(noun: PrimitiveNoun) -> Sequence[Route]:
     """Every route of a family."""
     one = f"{noun.path}/{{{noun.key}}}"
     routes: list[Route] = [_lists(noun), _creates(noun), _validates(noun), _shows(noun, one)]
@@ -100,7 +100,7 @@ def routes_of(noun: Noun) -> Sequence[Route]:
     return routes
 
 
-def _lists(noun: Noun) -> Route:
+def _lists(noun: PrimitiveNoun) -> Route:
     also = ", wherever they come from, also those that are switched off."
     if noun.key == "id":
         also = ", also those that are switched off, or the one of a URI."
@@ -116,7 +116,7 @@ def _lists(noun: Noun) -> Route:
     )
 
 
-def _creates(noun: Noun) -> Route:
+def _creates(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=noun.path,
@@ -127,12 +127,12 @@ def _creates(noun: Noun) -> Route:
         query=NoQuery,
         answers={201: noun.shown},
         problems=_REFUSALS,
-        work=Work.CHECK,
+        work=WorkKind.CHECK,
         has_tag=True,
     )
 
 
-def _validates(noun: Noun) -> Route:
+def _validates(noun: PrimitiveNoun) -> Route:
     return Endpoint(
         method="POST",
         path=f"{noun.path}/validate",
@@ -143,11 +143,11 @@ def _validates(noun: Noun) -> Route:
         query=NoQuery,
         answers={200: PrimitiveValid},
         problems=_REFUSALS,
-        work=Work.CHECK,
+        work=WorkKind.CHECK,
     )
 
 
-def _shows(noun: Noun, path: str) -> Route:
+def _shows(noun: PrimitiveNoun, path: str) -> Route:
     return Endpoint(
         method="GET",
         path=path,
@@ -161,7 +161,7 @@ def _shows(noun: Noun, path: str) -> Route:
     )
 
 
-def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
+def _changes(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Sequence[Route]:
     """What changes one item, addressed by its path or by the query."""
     creates = noun.key == "name" or query is UriQuery  # an id is given, never chosen
     also = ", or create it" if creates else ""
@@ -176,7 +176,7 @@ def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Rou
             query=query,
             answers={200: noun.shown} | ({201: noun.shown} if creates else {}),
             problems=_REFUSALS,
-            work=Work.CHECK,
+            work=WorkKind.CHECK,
             has_tag=True,
         ),
         _updates(noun, path, suffix, query),
@@ -195,7 +195,7 @@ def _changes(noun: Noun, path: str, suffix: str, query: type[Q]) -> Sequence[Rou
     )
 
 
-def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
+def _updates(noun: PrimitiveNoun, path: str, suffix: str, query: type[Q]) -> Route:
     if noun.family is Family.TOOL:
         return Endpoint(
             method="PATCH",
@@ -208,7 +208,7 @@ def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
             query=NoQuery,
             answers={200: noun.shown},
             problems=_REFUSALS,
-            work=Work.CHECK,
+            work=WorkKind.CHECK,
             has_tag=True,
         )
     return Endpoint(
@@ -221,12 +221,12 @@ def _updates(noun: Noun, path: str, suffix: str, query: type[Q]) -> Route:
         query=query,
         answers={200: noun.shown},
         problems=_REFUSALS,
-        work=Work.CHECK,
+        work=WorkKind.CHECK,
         has_tag=True,
     )
 
 
-def _words(noun: Noun) -> str:
+def _words(noun: PrimitiveNoun) -> str:
     return noun.one.replace("_", " ")
 
 

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from gateway.admin.endpoint import Admin, Answer, Call
-from gateway.admin.listings import Listing
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse
+from gateway.admin.listings import ListRules
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import PrimitiveListQuery, UriListQuery
-from gateway.admin.requests.models import Asked, NoBody, NoQuery, Sent
+from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.requests.primitives import PrimitiveSent, PrimitiveUpdate, UriQuery
 from gateway.admin.responses.primitives import PrimitiveShown, PrimitiveValid
 from gateway.admin.upserts import Upsert, is_id, put
@@ -24,8 +24,8 @@ from gateway.catalog.primitives.validation import PrimitiveDraft
 from gateway.domain.primitives import Family
 from gateway.errors import Fault, InvalidBody, NotFound
 
-B = TypeVar("B", bound=Sent)
-Q = TypeVar("Q", bound=Asked)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
 U = TypeVar("U", bound=PrimitiveUpdate)
 
 _NAMED_BY = {Family.TOOL: "name", Family.PROMPT: "name", Family.RESOURCE: "uri", Family.TEMPLATE: "uriTemplate"}
@@ -33,7 +33,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noun:
+class PrimitiveNoun:
     """One family as this face speaks of it; `key` is what a path names an item by: `name` or `id`."""
 
     family: Family
@@ -45,10 +45,12 @@ class Noun:
     shown: type[PrimitiveShown]
     page: type[BaseModel]
     query: type[PrimitiveListQuery]
-    listing: Listing[Listed]
+    listing: ListRules[Listed]
 
 
-async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery]) -> Answer:
+async def list_items(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, PrimitiveListQuery]
+) -> AdminResponse:
     """The tenant's primitives of a family, or the one of a URI; none is an empty list."""
     query = call.query
     if isinstance(query, UriListQuery) and query.uri is not None:
@@ -56,33 +58,39 @@ async def list_items(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQ
     else:
         read = partial(listing.page_primitives, call.tenant, admin.catalog, noun.family)
         shown, cursor = await read_list(admin.cursors, call.tenant, noun.listing, query, read=read)
-    return Answer(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
+    return AdminResponse(content=noun.page(items=[noun.show(listed) for listed in shown], next_cursor=cursor))
 
 
-async def create_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+async def create_item(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, NoQuery]
+) -> AdminResponse:
     """A new primitive."""
     return await _create(noun, admin, call)
 
 
-async def check_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, NoQuery]) -> Answer:
+async def check_item(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, NoQuery]
+) -> AdminResponse:
     """A primitive judged as if it were to be stored."""
     tried = await primitives.try_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body))
-    return Answer(content=PrimitiveValid.of(tried))
+    return AdminResponse(content=PrimitiveValid.of(tried))
 
 
-async def get_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+async def get_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
     """One primitive."""
     return show_item(noun, await listing.get_listed(call.tenant, admin.catalog, noun.family, _addressed(noun, call)))
 
 
-async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+async def replace_item(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, Q]
+) -> AdminResponse:
     """A primitive with another definition and handler, created where there is none; what is not sent has its default.
 
     An id in the path never creates one.
     """
     name = _addressed(noun, call)
 
-    async def create() -> Answer:
+    async def create() -> AdminResponse:
         member = _NAMED_BY[noun.family]
         if is_id(name) or (noun.key == "id" and not isinstance(call.query, UriQuery)):
             raise NotFound(f"no such {noun.family.replace('_', ' ')}; one is created under a name or URI, not an id")
@@ -100,7 +108,7 @@ async def replace_item(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -
     return await put(call, upsert)
 
 
-async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
+async def update_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[U, Q]) -> AdminResponse:
     """A primitive changed; what is not sent stays."""
     body = call.body
 
@@ -115,26 +123,28 @@ async def update_item(noun: Noun, admin: Admin, call: Call[U, Q]) -> Answer:
     return await _update(noun, admin, call, revise)
 
 
-async def delete_item(noun: Noun, admin: Admin, call: Call[NoBody, Q]) -> Answer:
+async def delete_item(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, Q]) -> AdminResponse:
     """A primitive removed."""
     address = Address(family=noun.family, name=_addressed(noun, call))
     await primitives.remove_primitive(call.tenant, admin.catalog, address, by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-def show_item(noun: Noun, listed: Listed) -> Answer:
+def show_item(noun: PrimitiveNoun, listed: Listed) -> AdminResponse:
     """One primitive as it is answered."""
-    return Answer(content=noun.show(listed), tag=listed.tag)
+    return AdminResponse(content=noun.show(listed), tag=listed.tag)
 
 
-async def _create(noun: Noun, admin: Admin, call: Call[PrimitiveSent, Q]) -> Answer:
+async def _create(noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[PrimitiveSent, Q]) -> AdminResponse:
     made = await primitives.create_primitive(call.tenant, admin.catalog, noun.family, _draft(call.body), by=call.by)
     segment = made.name if noun.key == "name" and _is_plain(made.name) else made.id
     location = f"{noun.path.replace('{t}', quote(call.path['t']))}/{quote(segment)}"
     return replace(show_item(noun, made), status=201, location=location)
 
 
-async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery], uri: str) -> Sequence[Listed]:
+async def _find(
+    noun: PrimitiveNoun, admin: AdminDependencies, call: AdminRequest[NoBody, PrimitiveListQuery], uri: str
+) -> Sequence[Listed]:
     try:
         found = await listing.get_listed(call.tenant, admin.catalog, noun.family, uri)
     except NotFound:
@@ -143,14 +153,17 @@ async def _find(noun: Noun, admin: Admin, call: Call[NoBody, PrimitiveListQuery]
 
 
 async def _update(
-    noun: Noun, admin: Admin, call: Call[B, Q], revise: Callable[[PrimitiveDraft], PrimitiveDraft]
-) -> Answer:
+    noun: PrimitiveNoun,
+    admin: AdminDependencies,
+    call: AdminRequest[B, Q],
+    revise: Callable[[PrimitiveDraft], PrimitiveDraft],
+) -> AdminResponse:
     address = Address(family=noun.family, name=_addressed(noun, call))
     update = partial(primitives.update_primitive, call.tenant, admin.catalog, address)
     return show_item(noun, await update(revise, by=call.by, expected=call.expected))
 
 
-def _addressed(noun: Noun, call: Call[B, Q]) -> str:
+def _addressed(noun: PrimitiveNoun, call: AdminRequest[B, Q]) -> str:
     """The name, URI or id that the request speaks of."""
     return call.query.uri if isinstance(call.query, UriQuery) else call.path[noun.key]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import PROFILES
 from gateway.admin.openapi.formats import LABEL
 from gateway.admin.pagination import read_list
@@ -21,35 +21,35 @@ from gateway.domain.identifiers import TenantId, new_profile_id
 from gateway.domain.tenancy.profiles import Profile, Rule
 
 
-async def list_profiles(admin: Admin, call: Call[NoBody, ProfileListQuery]) -> Answer:
+async def list_profiles(admin: AdminDependencies, call: AdminRequest[NoBody, ProfileListQuery]) -> AdminResponse:
     """The tenant's profiles by name."""
     read = partial(profiles.page_profiles, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, PROFILES, call.query, read=read)
     prices = await price_profiles(call.tenant, admin.catalog, shown)
     items = [ProfileShown.of(profile, price) for profile, price in zip(shown, prices, strict=True)]
-    return Answer(content=ProfilePage(items=items, next_cursor=cursor))
+    return AdminResponse(content=ProfilePage(items=items, next_cursor=cursor))
 
 
-async def create_profile(admin: Admin, call: Call[ProfileCreate, NoQuery]) -> Answer:
+async def create_profile(admin: AdminDependencies, call: AdminRequest[ProfileCreate, NoQuery]) -> AdminResponse:
     """A new profile."""
     return await _create(admin, call, call.body.name)
 
 
-async def get_profile(admin: Admin, call: Plain) -> Answer:
+async def get_profile(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One profile."""
     return await _answer(admin, call.tenant, await profiles.get_profile(call.tenant, admin.catalog, call.path["name"]))
 
 
-async def replace_profile(admin: Admin, call: Call[ProfileReplace, NoQuery]) -> Answer:
+async def replace_profile(admin: AdminDependencies, call: AdminRequest[ProfileReplace, NoQuery]) -> AdminResponse:
     """A profile with other rules, created where there is none; what is not sent has its default."""
     name = call.path["name"]
 
-    async def replace_rules() -> Answer:
+    async def replace_rules() -> AdminResponse:
         update = partial(profiles.update_profile, call.tenant, admin.catalog, name)
         saved = await update(partial(_revise, call.body), by=call.by, expected=call.expected)
         return await _answer(admin, call.tenant, saved)
 
-    async def create() -> Answer:
+    async def create() -> AdminResponse:
         check_new_name("profile", name, LABEL)
         return await _create(admin, call, name)
 
@@ -57,7 +57,7 @@ async def replace_profile(admin: Admin, call: Call[ProfileReplace, NoQuery]) -> 
     return await put(call, Upsert(read=read, replace=replace_rules, create=create))
 
 
-async def update_profile(admin: Admin, call: Call[ProfileUpdate, NoQuery]) -> Answer:
+async def update_profile(admin: AdminDependencies, call: AdminRequest[ProfileUpdate, NoQuery]) -> AdminResponse:
     """A profile changed; what is not sent stays."""
     body = call.body
 
@@ -73,24 +73,26 @@ async def update_profile(admin: Admin, call: Call[ProfileUpdate, NoQuery]) -> An
     return await _answer(admin, call.tenant, await update(revise, by=call.by, expected=call.expected))
 
 
-async def delete_profile(admin: Admin, call: Plain) -> Answer:
+async def delete_profile(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A profile removed."""
     await profiles.remove_profile(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
 async def _create(
-    admin: Admin, call: Call[ProfileCreate, NoQuery] | Call[ProfileReplace, NoQuery], name: str
-) -> Answer:
+    admin: AdminDependencies,
+    call: AdminRequest[ProfileCreate, NoQuery] | AdminRequest[ProfileReplace, NoQuery],
+    name: str,
+) -> AdminResponse:
     wanted = _revise(call.body, Profile(id=new_profile_id(), name=name))
     made = await profiles.create_profile(call.tenant, admin.catalog, wanted, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/profiles/{made.name}"
     return replace(await _answer(admin, call.tenant, made), status=201, location=location)
 
 
-async def _answer(admin: Admin, tenant: TenantId, profile: Profile) -> Answer:
+async def _answer(admin: AdminDependencies, tenant: TenantId, profile: Profile) -> AdminResponse:
     [price] = await price_profiles(tenant, admin.catalog, [profile])
-    return Answer(content=ProfileShown.of(profile, price), tag=tag_of(profile))
+    return AdminResponse(content=ProfileShown.of(profile, price), tag=tag_of(profile))
 
 
 def _revise(body: ProfileReplace, profile: Profile) -> Profile:

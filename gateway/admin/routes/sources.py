@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import anyio.to_thread
 
-from gateway.admin.endpoint import LARGE, Admin, Answer, Call, Endpoint, Plain
-from gateway.admin.limits import Work
+from gateway.admin.endpoint import LARGE, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
+from gateway.admin.limits import WorkKind
 from gateway.admin.listings import SOURCES
 from gateway.admin.openapi.formats import NAME
 from gateway.admin.pagination import read_list
@@ -37,42 +37,42 @@ from gateway.admin.responses.sources import (
 from gateway.admin.upserts import Upsert, check_new_name, put
 from gateway.catalog.etags import tag_of
 from gateway.catalog.sources import imports, sources
-from gateway.catalog.sources.document_workers import Archive
+from gateway.catalog.sources.document_workers import UploadedArchive
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.sources.imports import Imported
 from gateway.domain.http.requests import Credential
 from gateway.domain.sources import OperationRule
 
 
-async def list_sources(admin: Admin, call: Call[NoBody, SourceListQuery]) -> Answer:
+async def list_sources(admin: AdminDependencies, call: AdminRequest[NoBody, SourceListQuery]) -> AdminResponse:
     """The tenant's sources by name."""
     read = partial(sources.page_sources, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, SOURCES, call.query, read=read)
-    return Answer(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
+    return AdminResponse(content=SourcePage(items=[SourceShown.of(source) for source in shown], next_cursor=cursor))
 
 
-async def create_source(admin: Admin, call: Call[SourceCreate, NoQuery]) -> Answer:
+async def create_source(admin: AdminDependencies, call: AdminRequest[SourceCreate, NoQuery]) -> AdminResponse:
     """A document imported, or tried."""
     return await _create(admin, call, call.body.name)
 
 
-async def get_source(admin: Admin, call: Plain) -> Answer:
+async def get_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One source."""
     source = await sources.get_source(call.tenant, admin.catalog, call.path["name"])
-    return Answer(content=SourceShown.of(source), tag=tag_of(source))
+    return AdminResponse(content=SourceShown.of(source), tag=tag_of(source))
 
 
-async def get_report(admin: Admin, call: Plain) -> Answer:
+async def get_report(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """What became of every operation."""
     source, report = await sources.read_report(call.tenant, admin.catalog, call.path["name"])
-    return Answer(content=ReportShown.of(report), tag=tag_of(source))
+    return AdminResponse(content=ReportShown.of(report), tag=tag_of(source))
 
 
-async def replace_source(admin: Admin, call: Call[SourceReplace, NoQuery]) -> Answer:
+async def replace_source(admin: AdminDependencies, call: AdminRequest[SourceReplace, NoQuery]) -> AdminResponse:
     """A source with a new document, created where there is none; what is not sent has its default."""
     name = call.path["name"]
 
-    async def create() -> Answer:
+    async def create() -> AdminResponse:
         check_new_name("source", name, NAME)
         return await _create(admin, call, name)
 
@@ -84,18 +84,22 @@ async def replace_source(admin: Admin, call: Call[SourceReplace, NoQuery]) -> An
     return await put(call, upsert)
 
 
-async def update_source(admin: Admin, call: Call[SourceUpdate, NoQuery]) -> Answer:
+async def update_source(admin: AdminDependencies, call: AdminRequest[SourceUpdate, NoQuery]) -> AdminResponse:
     """A source changed; what is not sent stays."""
     return await _update(admin, call, call.body.model_fields_set)
 
 
-async def delete_source(admin: Admin, call: Plain) -> Answer:
+async def delete_source(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A source removed."""
     await sources.remove_source(call.tenant, admin.catalog, call.path["name"], by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-async def _create(admin: Admin, call: Call[SourceCreate, NoQuery] | Call[SourceReplace, NoQuery], name: str) -> Answer:
+async def _create(
+    admin: AdminDependencies,
+    call: AdminRequest[SourceCreate, NoQuery] | AdminRequest[SourceReplace, NoQuery],
+    name: str,
+) -> AdminResponse:
     draft = _revise(call.body, SourceDraft(name=name), fields=SourceReplace.model_fields)
     imported = await imports.import_source(call.tenant, admin.catalog, draft, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/sources/{quote(name)}"
@@ -103,8 +107,10 @@ async def _create(admin: Admin, call: Call[SourceCreate, NoQuery] | Call[SourceR
 
 
 async def _update(
-    admin: Admin, call: Call[SourceReplace, NoQuery] | Call[SourceUpdate, NoQuery], fields: Collection[str]
-) -> Answer:
+    admin: AdminDependencies,
+    call: AdminRequest[SourceReplace, NoQuery] | AdminRequest[SourceUpdate, NoQuery],
+    fields: Collection[str],
+) -> AdminResponse:
     name = call.path["name"]
     revise = partial(_revise, call.body, fields=fields)
     imported = await imports.update_source(call.tenant, admin.catalog, name, revise, by=call.by, expected=call.expected)
@@ -117,7 +123,7 @@ def _revise(body: SourceOptions, draft: SourceDraft, *, fields: Collection[str])
         draft,
         document=body.document,
         url=body.url,
-        archive=None if body.archive is None else Archive(base64=body.archive.base64, entry=body.archive.entry),
+        archive=None if body.archive is None else UploadedArchive(base64=body.archive.base64, entry=body.archive.entry),
         base_url=body.base_url if "base_url" in fields else draft.base_url,
         prefix=body.prefix if "prefix" in fields else draft.prefix,
         expose=body.expose if "expose" in fields else draft.expose,
@@ -159,11 +165,11 @@ def _credential(sent: str | list[str] | SecretObject | LoginObject) -> Credentia
             return Credential(username=username, value=password)
 
 
-async def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> Answer:
+async def _imported(imported: Imported, name: str, *, status: int = 200, location: str | None = None) -> AdminResponse:
     content = await anyio.to_thread.run_sync(_show, imported, name)
     if imported.source is None:
-        return Answer(content=content)
-    return Answer(status=status, content=content, tag=tag_of(imported.source), location=location)
+        return AdminResponse(content=content)
+    return AdminResponse(status=status, content=content, tag=tag_of(imported.source), location=location)
 
 
 def _show(imported: Imported, name: str) -> SourceImported | ImportTried:
@@ -198,7 +204,7 @@ ENDPOINTS = (
         answers={201: SourceImported, 200: ImportTried},
         problems=_REFUSALS,
         limit=LARGE,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(
@@ -222,7 +228,7 @@ ENDPOINTS = (
         answers={200: SourceChanged, 201: SourceImported},
         problems=_REFUSALS,
         limit=LARGE,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(
@@ -235,7 +241,7 @@ ENDPOINTS = (
         answers={200: SourceChanged},
         problems=_REFUSALS,
         limit=LARGE,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
         has_tag=True,
     ),
     Endpoint(

@@ -3,7 +3,7 @@
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import ADMIN, OPERATOR_ONLY, AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import TENANTS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import TenantListQuery
@@ -14,26 +14,26 @@ from gateway.catalog.etags import tag_of
 from gateway.domain.tenancy.tenants import Tenant
 
 
-async def list_tenants(admin: Admin, call: Call[NoBody, TenantListQuery]) -> Answer:
+async def list_tenants(admin: AdminDependencies, call: AdminRequest[NoBody, TenantListQuery]) -> AdminResponse:
     """All tenants by slug."""
     read = partial(tenants.page_tenants, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, TENANTS, call.query, read=read)
-    return Answer(content=TenantPage(items=[TenantShown.of(tenant) for tenant in shown], next_cursor=cursor))
+    return AdminResponse(content=TenantPage(items=[TenantShown.of(tenant) for tenant in shown], next_cursor=cursor))
 
 
-async def create_tenant(admin: Admin, call: Call[TenantCreate, NoQuery]) -> Answer:
+async def create_tenant(admin: AdminDependencies, call: AdminRequest[TenantCreate, NoQuery]) -> AdminResponse:
     """A new tenant."""
     body = call.body
     made = await tenants.create_tenant(admin.catalog, body.slug, body.name or body.slug, by=call.by)
     return _answer(made, status=201, location=f"/tenants/{quote(made.slug)}")
 
 
-async def get_tenant(admin: Admin, call: Plain) -> Answer:
+async def get_tenant(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One tenant."""
     return _answer(await tenants.get_tenant(call.tenant, admin.catalog))
 
 
-async def update_tenant(admin: Admin, call: Call[TenantUpdate, NoQuery]) -> Answer:
+async def update_tenant(admin: AdminDependencies, call: AdminRequest[TenantUpdate, NoQuery]) -> AdminResponse:
     """A tenant under another name."""
     renamed = await tenants.rename_tenant(
         call.tenant, admin.catalog, call.body.name, by=call.by, expected=call.expected
@@ -41,14 +41,14 @@ async def update_tenant(admin: Admin, call: Call[TenantUpdate, NoQuery]) -> Answ
     return _answer(renamed)
 
 
-async def delete_tenant(admin: Admin, call: Plain) -> Answer:
+async def delete_tenant(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A tenant removed."""
     await tenants.remove_tenant(call.tenant, admin.catalog, by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-def _answer(tenant: Tenant, *, status: int = 200, location: str | None = None) -> Answer:
-    return Answer(status=status, content=TenantShown.of(tenant), tag=tag_of(tenant), location=location)
+def _answer(tenant: Tenant, *, status: int = 200, location: str | None = None) -> AdminResponse:
+    return AdminResponse(status=status, content=TenantShown.of(tenant), tag=tag_of(tenant), location=location)
 
 
 ENDPOINTS = (

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint
-from gateway.admin.limits import Work
-from gateway.admin.requests.models import Asked, NoBody, NoQuery, Sent
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint
+from gateway.admin.limits import WorkKind
+from gateway.admin.requests.models import BodyModel, NoBody, NoQuery, QueryModel
 from gateway.admin.requests.primitives import PromptTry, ToolTry, UriQuery
 from gateway.admin.responses.primitives import RequestShown, TrialShown
 from gateway.calls import result_rendering
@@ -19,13 +19,13 @@ from gateway.errors import ArgumentsInvalid, Conflict, CredentialMissing, Fault,
 from gateway.handlers.binding import BoundPrompt, BoundResource, BoundTool
 from gateway.handlers.interfaces import Handler, Prepared
 
-B = TypeVar("B", bound=Sent)
-Q = TypeVar("Q", bound=Asked)
+B = TypeVar("B", bound=BodyModel)
+Q = TypeVar("Q", bound=QueryModel)
 
 _LONGEST_BODY = 64 * 1024
 
 
-async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
+async def try_tool(admin: AdminDependencies, call: AdminRequest[ToolTry, NoQuery]) -> AdminResponse:
     """A tool called."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
@@ -36,13 +36,13 @@ async def try_tool(admin: Admin, call: Call[ToolTry, NoQuery]) -> Answer:
         prepared = await _prepare_tool(admin, bound, call.body.arguments)
         correlation_id = call.by.correlation_id
         members = await admin.calls.run(
-            principal, bound, call.body.arguments, correlation_id=correlation_id, finder=registry
+            principal, bound, call.body.arguments, correlation_id=correlation_id, lookup=registry
         )
         summary = await _summarise(bound.handler, prepared)
     return _answer(prepared, summary, result_rendering.decode(members))
 
 
-async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
+async def try_resource(admin: AdminDependencies, call: AdminRequest[NoBody, UriQuery]) -> AdminResponse:
     """A resource read, fixed or of a template."""
     principal, uri = await _stand_in(admin, call), call.query.uri
     async with admin.connections.open(principal) as registry:
@@ -52,12 +52,12 @@ async def try_resource(admin: Admin, call: Call[NoBody, UriQuery]) -> Answer:
             raise NotFound("no such resource")
         prepared = _prepare(bound, bound.variables)
         correlation_id = call.by.correlation_id
-        found = await admin.calls.read(principal, bound, correlation_id=correlation_id, finder=registry)
+        found = await admin.calls.read(principal, bound, correlation_id=correlation_id, lookup=registry)
         summary = await _summarise(bound.handler, prepared)
     return _answer(prepared, summary, {"contents": list(found.contents)})
 
 
-async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
+async def try_prompt(admin: AdminDependencies, call: AdminRequest[PromptTry, NoQuery]) -> AdminResponse:
     """A prompt got."""
     principal, name = await _stand_in(admin, call), call.path["name"]
     async with admin.connections.open(principal) as registry:
@@ -65,14 +65,14 @@ async def try_prompt(admin: Admin, call: Call[PromptTry, NoQuery]) -> Answer:
         if bound is None:
             raise NotFound("no such prompt")
         arguments, correlation_id = call.body.arguments, call.by.correlation_id
-        got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, finder=registry)
+        got = await admin.calls.get_prompt(principal, bound, arguments, correlation_id=correlation_id, lookup=registry)
         prepared = _prepare(bound, arguments)
         summary = await _summarise(bound.handler, prepared)
     described = {} if got.description is None else {"description": got.description}
     return _answer(prepared, summary, {**described, "messages": list(got.messages)})
 
 
-async def _stand_in(admin: Admin, call: Call[B, Q]) -> Principal:
+async def _stand_in(admin: AdminDependencies, call: AdminRequest[B, Q]) -> Principal:
     """Who the trail and the limits take the admin for: the own key, or `operator`."""
     caller = call.by.caller
     tenant = await get_tenant(call.tenant, admin.catalog)
@@ -80,7 +80,7 @@ async def _stand_in(admin: Admin, call: Call[B, Q]) -> Principal:
     return Principal(tenant=tenant.id, slug=tenant.slug, key=key, subject=subject, scopes=frozenset({Scope.MCP}))
 
 
-async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) -> str:
+async def _name_of(admin: AdminDependencies, call: AdminRequest[B, Q], family: Family, name: str) -> str:
     """The name of what clients have under this id.
 
     Raises:
@@ -93,7 +93,7 @@ async def _name_of(admin: Admin, call: Call[B, Q], family: Family, name: str) ->
     return listed.name
 
 
-async def _prepare_tool(admin: Admin, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
+async def _prepare_tool(admin: AdminDependencies, bound: BoundTool, given: Mapping[str, object]) -> Prepared:
     arguments = bound.handler.settle(given)
     found = await admin.calls.check(bound, arguments)
     if found:
@@ -116,8 +116,8 @@ async def _summarise(handler: Handler[Any], prepared: Prepared) -> str:
         return prepared.summary
 
 
-def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> Answer:
-    return Answer(content=TrialShown(request=_shown(prepared, summary), result=result))
+def _answer(prepared: Prepared, summary: str, result: Mapping[str, object]) -> AdminResponse:
+    return AdminResponse(content=TrialShown(request=_shown(prepared, summary), result=result))
 
 
 def _shown(prepared: Prepared, summary: str) -> RequestShown:
@@ -153,7 +153,7 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
     ),
     Endpoint(
         method="POST",
@@ -164,7 +164,7 @@ ENDPOINTS = (
         query=UriQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
     ),
     Endpoint(
         method="POST",
@@ -175,6 +175,6 @@ ENDPOINTS = (
         query=NoQuery,
         answers={200: TrialShown},
         problems=_PROBLEMS,
-        work=Work.OUTBOUND,
+        work=WorkKind.OUTBOUND,
     ),
 )

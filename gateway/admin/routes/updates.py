@@ -1,15 +1,17 @@
 """That a resource has changed, said over REST."""
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint
 from gateway.admin.requests.models import NoQuery
 from gateway.admin.requests.primitives import ResourceChanged
 from gateway.catalog.updates.resource_updates import report_update
 
 
-async def report_resource_update(admin: Admin, call: Call[ResourceChanged, NoQuery]) -> Answer:
+async def report_resource_update(
+    admin: AdminDependencies, call: AdminRequest[ResourceChanged, NoQuery]
+) -> AdminResponse:
     """Whoever follows the resource is told."""
     await report_update(call.tenant, admin.catalog, call.body.uri)
-    return Answer(status=202)
+    return AdminResponse(status=202)
 
 
 ENDPOINTS = (

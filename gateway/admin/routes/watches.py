@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import WATCHES
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WatchListQuery
@@ -18,30 +18,30 @@ from gateway.domain.watches import Watch
 from gateway.errors import NotFound
 
 
-async def list_watches(admin: Admin, call: Call[NoBody, WatchListQuery]) -> Answer:
+async def list_watches(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery]) -> AdminResponse:
     """The tenant's watches by URI, or the one of a resource."""
     if call.query.uri is not None:
-        return Answer(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
+        return AdminResponse(content=WatchPage(items=await _of_uri(admin, call, call.query.uri), next_cursor=None))
     read = partial(watches.page_watches, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, WATCHES, call.query, read=read)
-    return Answer(content=WatchPage(items=[WatchShown.of(one) for one in shown], next_cursor=cursor))
+    return AdminResponse(content=WatchPage(items=[WatchShown.of(one) for one in shown], next_cursor=cursor))
 
 
-async def create_watch(admin: Admin, call: Call[WatchCreate, NoQuery]) -> Answer:
+async def create_watch(admin: AdminDependencies, call: AdminRequest[WatchCreate, NoQuery]) -> AdminResponse:
     """A new watch."""
     body = call.body
     draft = WatchDraft(uri=body.uri, url=body.url, interval_s=body.interval_s, credential=body.credential)
     made = await watches.create_watch(call.tenant, admin.catalog, draft, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/watches/{made.id}"
-    return Answer(status=201, content=WatchShown.of(made), tag=tag_of(made), location=location)
+    return AdminResponse(status=201, content=WatchShown.of(made), tag=tag_of(made), location=location)
 
 
-async def get_watch(admin: Admin, call: Plain) -> Answer:
+async def get_watch(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One watch."""
     return _shown(await watches.get_watch(call.tenant, admin.catalog, call.path["id"]))
 
 
-async def update_watch(admin: Admin, call: Call[WatchUpdate, NoQuery]) -> Answer:
+async def update_watch(admin: AdminDependencies, call: AdminRequest[WatchUpdate, NoQuery]) -> AdminResponse:
     """A watch of another URL, at another pace or with another credential."""
     body = call.body
 
@@ -57,14 +57,14 @@ async def update_watch(admin: Admin, call: Call[WatchUpdate, NoQuery]) -> Answer
     return _shown(await update(by=call.by, expected=call.expected))
 
 
-async def delete_watch(admin: Admin, call: Plain) -> Answer:
+async def delete_watch(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A watch ended."""
     remove = partial(watches.remove_watch, call.tenant, admin.catalog, call.path["id"])
     await remove(by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-async def _of_uri(admin: Admin, call: Call[NoBody, WatchListQuery], uri: str) -> list[WatchShown]:
+async def _of_uri(admin: AdminDependencies, call: AdminRequest[NoBody, WatchListQuery], uri: str) -> list[WatchShown]:
     try:
         found = await watches.get_watch(call.tenant, admin.catalog, uri)
     except NotFound:
@@ -72,8 +72,8 @@ async def _of_uri(admin: Admin, call: Call[NoBody, WatchListQuery], uri: str) ->
     return [WatchShown.of(found)] if found.uri == uri and WATCHES.matches(found, call.query) else []
 
 
-def _shown(watch: Watch) -> Answer:
-    return Answer(content=WatchShown.of(watch), tag=tag_of(watch))
+def _shown(watch: Watch) -> AdminResponse:
+    return AdminResponse(content=WatchShown.of(watch), tag=tag_of(watch))
 
 
 _LIST = "/tenants/{t}/watches"

@@ -3,7 +3,7 @@
 from functools import partial
 from urllib.parse import quote
 
-from gateway.admin.endpoint import Admin, Answer, Call, Endpoint, Plain
+from gateway.admin.endpoint import AdminDependencies, AdminRequest, AdminResponse, Endpoint, Plain
 from gateway.admin.listings import WEBHOOKS
 from gateway.admin.pagination import read_list
 from gateway.admin.requests.lists import WebhookListQuery
@@ -15,46 +15,49 @@ from gateway.catalog.tenants import get_tenant
 from gateway.catalog.updates import webhooks
 
 
-async def list_webhooks(admin: Admin, call: Call[NoBody, WebhookListQuery]) -> Answer:
+async def list_webhooks(admin: AdminDependencies, call: AdminRequest[NoBody, WebhookListQuery]) -> AdminResponse:
     """The tenant's webhooks by name."""
     slug = await _slug(admin, call)
     read = partial(webhooks.page_webhooks, call.tenant, admin.catalog)
     shown, cursor = await read_list(admin.cursors, call.tenant, WEBHOOKS, call.query, read=read)
-    return Answer(content=WebhookPage(items=[WebhookShown.of(one, slug) for one in shown], next_cursor=cursor))
+    return AdminResponse(content=WebhookPage(items=[WebhookShown.of(one, slug) for one in shown], next_cursor=cursor))
 
 
-async def create_webhook(admin: Admin, call: Call[WebhookCreate, NoQuery]) -> Answer:
+async def create_webhook(admin: AdminDependencies, call: AdminRequest[WebhookCreate, NoQuery]) -> AdminResponse:
     """A new webhook with its secret."""
     slug = await _slug(admin, call)
     made, secret = await webhooks.create_webhook(call.tenant, admin.catalog, call.body.name, by=call.by)
     location = f"/tenants/{quote(call.path['t'])}/webhooks/{quote(made.name)}"
-    return Answer(
+    return AdminResponse(
         status=201, content=WebhookMinted.with_secret(made, slug, secret), tag=tag_of(made), location=location
     )
 
 
-async def get_webhook(admin: Admin, call: Plain) -> Answer:
+async def get_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """One webhook."""
     found = await webhooks.get_webhook(call.tenant, admin.catalog, call.path["name"])
-    return Answer(content=WebhookShown.of(found, await _slug(admin, call)), tag=tag_of(found))
+    return AdminResponse(content=WebhookShown.of(found, await _slug(admin, call)), tag=tag_of(found))
 
 
-async def rotate_webhook(admin: Admin, call: Plain) -> Answer:
+async def rotate_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A webhook with a new secret."""
     slug = await _slug(admin, call)
     rotate = partial(webhooks.rotate_webhook, call.tenant, admin.catalog, call.path["name"])
     rotated, secret = await rotate(by=call.by, expected=call.expected)
-    return Answer(content=WebhookMinted.with_secret(rotated, slug, secret), tag=tag_of(rotated))
+    return AdminResponse(content=WebhookMinted.with_secret(rotated, slug, secret), tag=tag_of(rotated))
 
 
-async def delete_webhook(admin: Admin, call: Plain) -> Answer:
+async def delete_webhook(admin: AdminDependencies, call: Plain) -> AdminResponse:
     """A webhook gone."""
     remove = partial(webhooks.remove_webhook, call.tenant, admin.catalog, call.path["name"])
     await remove(by=call.by, expected=call.expected)
-    return Answer(status=204)
+    return AdminResponse(status=204)
 
 
-async def _slug(admin: Admin, call: Plain | Call[NoBody, WebhookListQuery] | Call[WebhookCreate, NoQuery]) -> str:
+async def _slug(
+    admin: AdminDependencies,
+    call: Plain | AdminRequest[NoBody, WebhookListQuery] | AdminRequest[WebhookCreate, NoQuery],
+) -> str:
     return (await get_tenant(call.tenant, admin.catalog)).slug
 
 

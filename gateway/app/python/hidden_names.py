@@ -16,8 +16,8 @@ import structlog
 
 from gateway.app.python.registrations import Lookup, Registrations
 from gateway.catalog.snapshots.hidden_primitives import find_hidden, record_hidden
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.primitives import OwnedName
 from gateway.errors import DatabaseUnavailable, Unavailable
 from gateway.store.engine import Store
@@ -32,7 +32,7 @@ _RETRY_S: Final = 10.0
 class HiddenNames:
     """Follows the registrations of code for as long as it is open; open it while the store and the bus are open."""
 
-    def __init__(self, catalog: Catalog, code: Registrations, *, database_url: str) -> None:
+    def __init__(self, catalog: CatalogContext, code: Registrations, *, database_url: str) -> None:
         self._catalog = catalog
         self._code = code
         self._look_up = blocking_lookup(database_url)
@@ -80,14 +80,14 @@ class HiddenNames:
 def blocking_lookup(database_url: str) -> Lookup:
     """A lookup for any thread, also the event loop's, which it blocks: it has a thread and a connection of its own."""
 
-    async def find(primitive: CodePrimitive) -> Sequence[OwnedName]:
+    async def find(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         try:
             async with asyncio.timeout(_WITHIN_S), Store(database_url, pool_size=1) as store:
                 return await find_hidden(store, [primitive])
         except TimeoutError:
             raise DatabaseUnavailable("the names of the tenants cannot be looked up now; register it again") from None
 
-    def look_up(primitive: CodePrimitive) -> Sequence[OwnedName]:
+    def look_up(primitive: PythonPrimitive) -> Sequence[OwnedName]:
         with ThreadPoolExecutor(1, thread_name_prefix="names") as pool:
             return pool.submit(asyncio.run, find(primitive)).result()
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.app.python.registrations import Registration
 from gateway.app.python.typed_definitions import PromptShape, ResourceShape, TemplateShape, ToolShape
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.definitions.contract.prompts import PromptDefinition, validate_prompt_definition
 from gateway.definitions.contract.resources import (
     ResourceDefinition,
@@ -23,7 +23,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.tenants import SLUG
 from gateway.errors import DefinitionInvalid, Fault, HandlerInvalid
-from gateway.handlers.python.registry import TIMEOUT_S, CodeHandler
+from gateway.handlers.python.registry import TIMEOUT_S, PythonHandler
 from gateway.handlers.python.signatures import CompletionFunction, PromptFunction, ResourceFunction, ToolFunction
 
 Level = Safety | str
@@ -95,7 +95,7 @@ def register(extra: Extra) -> Registration:
     _check_function(extra.handler, "handler")
     _check_timeout(extra.timeout_s)
     return Registration(
-        primitive=CodePrimitive(
+        primitive=PythonPrimitive(
             family=family,
             name=name,
             definition=msgspec.json.encode(definition),
@@ -103,7 +103,7 @@ def register(extra: Extra) -> Registration:
             safety_reasons=_UNJUDGED if extra.safety is None else _DECLARED,
             tenants=None if extra.tenants is None else _slugs(extra.tenants),
         ),
-        handler=CodeHandler(
+        handler=PythonHandler(
             function=extra.handler,
             is_async=_is_async(extra.handler),
             timeout_s=extra.timeout_s,

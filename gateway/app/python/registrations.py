@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.domain.primitives import Family, OwnedName
 from gateway.errors import Conflict, DuplicateToolError, NameConflict, NameTaken, NotFound
-from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.registry import PythonHandler
 from gateway.openapi.operation.names import RESERVED
 
 _OWNER = "code"
@@ -29,7 +29,7 @@ _Place = tuple[Family, str]
 Tenants = Collection[str] | None
 """The slugs of the tenants that have a primitive; None means all tenants."""
 
-Lookup = Callable[[CodePrimitive], Sequence[OwnedName]]
+Lookup = Callable[[PythonPrimitive], Sequence[OwnedName]]
 """The names of tenants that would hide a primitive; blocks, and raises Unavailable while the database is away."""
 
 
@@ -37,8 +37,8 @@ Lookup = Callable[[CodePrimitive], Sequence[OwnedName]]
 class Registration:
     """One primitive, checked, and its function."""
 
-    primitive: CodePrimitive
-    handler: CodeHandler
+    primitive: PythonPrimitive
+    handler: PythonHandler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Registered:
 
 
 class Registrations:
-    """Everything that is registered: implements `CodeCatalog` of the catalog and `CodeHandlers` of the handlers."""
+    """Everything that is registered: `PythonPrimitives` for the catalog, `PythonHandlers` for handlers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,11 +68,11 @@ class Registrations:
         """How often it has changed."""
         return self._generation
 
-    def primitives(self) -> Sequence[CodePrimitive]:
+    def primitives(self) -> Sequence[PythonPrimitive]:
         """What is registered now."""
         return [kept.primitive for several in self._kept.values() for kept in several]
 
-    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+    def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
         """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
         several = self._kept.get((family, name), ())
         return next((kept.handler for kept in several if _overlap(kept.primitive.tenants, {slug})), None)
@@ -140,7 +140,7 @@ class Registrations:
             listener()
 
 
-def _refuse_taken(primitive: CodePrimitive, kept: Mapping[_Place, Sequence[Registration]]) -> None:
+def _refuse_taken(primitive: PythonPrimitive, kept: Mapping[_Place, Sequence[Registration]]) -> None:
     family, name = primitive.family, primitive.name
     if family is Family.TOOL and name in RESERVED:
         raise NameTaken(
@@ -154,7 +154,7 @@ def _refuse_taken(primitive: CodePrimitive, kept: Mapping[_Place, Sequence[Regis
     raise NameTaken(f"a {_NOUNS[family]} named '{name}' is registered already", conflicts=[conflict])
 
 
-def _owned_by_tenants(primitive: CodePrimitive, owned: Sequence[OwnedName]) -> NameTaken:
+def _owned_by_tenants(primitive: PythonPrimitive, owned: Sequence[OwnedName]) -> NameTaken:
     first = owned[0]
     said = (
         f"the tenant {first.slug} has a {_NOUNS[primitive.family]} named '{primitive.name}' already ({first.owner});"
@@ -166,7 +166,7 @@ def _owned_by_tenants(primitive: CodePrimitive, owned: Sequence[OwnedName]) -> N
     return NameTaken(said, conflicts=conflicts)
 
 
-def _ambiguous(name: str, found: Sequence[CodePrimitive]) -> Conflict:
+def _ambiguous(name: str, found: Sequence[PythonPrimitive]) -> Conflict:
     nouns = list(dict.fromkeys(_NOUNS[one.family] for one in found))
     if len(nouns) > 1:
         return Conflict(f"{name!r} is a {' and a '.join(nouns)}: say which family is meant")

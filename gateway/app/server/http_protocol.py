@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 
-from gateway.app.server.ignored_upgrades import OneProtocol
+from gateway.app.server.ignored_upgrades import IgnoredUpgrades
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ _FULL = (
 )
 
 
-class Socket(OneProtocol):
+class HardenedHttpProtocol(IgnoredUpgrades):
     """uvicorn's connection, with an end to its patience."""
 
     header_s: float = HEADER_S

@@ -15,7 +15,7 @@ _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 _NOTHING: Final = memoryview(b"")
 
 
-class OneProtocol(HttpToolsProtocol):
+class IgnoredUpgrades(HttpToolsProtocol):
     """uvicorn's connection, for clients that would rather speak something else."""
 
     _reading: bytes | memoryview = _NOTHING
@@ -56,7 +56,7 @@ class OneProtocol(HttpToolsProtocol):
 class _Reader:
     """What the other parser tells: nothing of the header that it is shown again, and all of what follows."""
 
-    def __init__(self, connection: OneProtocol) -> None:
+    def __init__(self, connection: IgnoredUpgrades) -> None:
         self._connection = connection
         self.is_past_header = False
         self.on_body = connection.on_body

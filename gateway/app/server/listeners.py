@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.app.readiness import Readiness
-from gateway.app.server.http_protocol import Socket
+from gateway.app.server.http_protocol import HardenedHttpProtocol
 from gateway.errors import BrokenSetting
 from gateway.settings import Settings
 
@@ -29,7 +29,7 @@ Started = Callable[[], Awaitable[None]]
 async def _nothing() -> None: ...
 
 
-class Listener:
+class BoundListener:
     """A bound socket that does not listen yet."""
 
     def __init__(self, host: str, port: int, *, setting: str) -> None:
@@ -55,24 +55,24 @@ class Listener:
         return f"http://{host}:{self.socket.getsockname()[1]}"
 
 
-def bind(settings: Settings) -> tuple[Listener, Listener | None]:
+def bind(settings: Settings) -> tuple[BoundListener, BoundListener | None]:
     """The listener of MCP, and the admin API's own where one is configured.
 
     Raises:
         BrokenSetting: an address cannot be bound.
     """
-    listener = Listener(settings.host, settings.port, setting="GATEWAY_PORT")
+    listener = BoundListener(settings.host, settings.port, setting="GATEWAY_PORT")
     if settings.admin_port is None:
         return listener, None
     try:
-        return listener, Listener(settings.admin_address, settings.admin_port, setting="GATEWAY_ADMIN_PORT")
+        return listener, BoundListener(settings.admin_address, settings.admin_port, setting="GATEWAY_ADMIN_PORT")
     except BrokenSetting:
         listener.socket.close()
         raise
 
 
 async def serve_listeners(
-    served: Sequence[tuple[ASGIApp, Listener]], settings: Settings, readiness: Readiness, *, on_started: Started
+    served: Sequence[tuple[ASGIApp, BoundListener]], settings: Settings, readiness: Readiness, *, on_started: Started
 ) -> None:
     """Serve each application on its listener until a signal; `on_started` is called once when all answer."""
     (first, listener), *others = served
@@ -85,7 +85,7 @@ async def serve_listeners(
 
 
 @asynccontextmanager
-async def _serving(server: "_Server", listener: Listener) -> AsyncGenerator[None]:
+async def _serving(server: "_Server", listener: BoundListener) -> AsyncGenerator[None]:
     """A second server for as long as the block runs; it answers before the block begins."""
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener.socket]))
@@ -100,7 +100,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="uvloop",
-        http=Socket,
+        http=HardenedHttpProtocol,
         lifespan="off",  # opened around the servers, so that what fails there is our error and not an exit of uvicorn's
         access_log=False,
         log_config=None,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from gateway.app.backends import open_addresses
+from gateway.app.backends import open_backends
 from gateway.app.build import build_app
 from gateway.app.python.plugins import load_extras
 from gateway.app.python.registrations import Registrations
@@ -65,7 +65,7 @@ async def serve(settings: Settings, *, ready: Ready | None = None, code: Registr
     listener, admin_listener = bind(settings)
     keys = find_keys(settings)
     readiness = Readiness()
-    async with open_addresses(settings) as addresses:
+    async with open_backends(settings) as addresses:
         app = build_app(settings, addresses=addresses, keys=keys, readiness=readiness, code=code)
         served = [(app.asgi, listener)]
         if app.admin is not None and admin_listener is not None:

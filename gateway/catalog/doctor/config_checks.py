@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from gateway.catalog.snapshots.python_primitives import CodeCatalog
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives
 from gateway.domain.findings import Finding, Verdict
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.redis.diagnostics import RedisFacts
 from gateway.store.database.diagnostics import DatabaseFacts
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.upstream.egress.addresses import is_public, read_address
 
 _MIB = 1 << 20
@@ -42,8 +42,8 @@ class Installation:
     operator_key_length: int = 0
     """0: there is none yet."""
     operator_key_is_ours: bool = False
-    sealer: Sealer | None = field(default=None, repr=False)
-    code: CodeCatalog | None = None
+    sealer: EnvelopeCipher | None = field(default=None, repr=False)
+    code: PythonPrimitives | None = None
     """Primitives registered in Python on this replica."""
 
 

@@ -26,7 +26,7 @@ from gateway.errors import GatewayError, SecretUnreadable, Unavailable
 from gateway.redis.diagnostics import RedisFacts, examine_redis
 from gateway.store import secrets, sources, tenants
 from gateway.store.database.diagnostics import DatabaseFacts, examine_database
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 
 _Facts = TypeVar("_Facts", DatabaseFacts, RedisFacts)
@@ -125,7 +125,7 @@ async def _look(examine: Callable[[], Awaitable[_Facts]]) -> _Facts | GatewayErr
         return error
 
 
-async def _open_some(url: str, sealer: Sealer) -> tuple[int, Sequence[str]]:
+async def _open_some(url: str, sealer: EnvelopeCipher) -> tuple[int, Sequence[str]]:
     """For how many tenants secrets were opened, and the slugs of those whose secrets do not open."""
     opened, broken = 0, list[str]()
     async with Store(url, pool_size=1) as store:
@@ -139,7 +139,7 @@ async def _open_some(url: str, sealer: Sealer) -> tuple[int, Sequence[str]]:
     return opened, broken
 
 
-async def _open_one(tenant: Tenant, store: Store, sealer: Sealer) -> bool:
+async def _open_one(tenant: Tenant, store: Store, sealer: EnvelopeCipher) -> bool:
     async with store.transaction(tenant.id) as db:
         for source in await sources.page(tenant.id, db, after=None, limit=_MOST_SOURCES):
             if await secrets.load(tenant.id, db, sealer, source.id):

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gateway.domain.overrides import Wishes
+from gateway.domain.overrides import OverrideFields
 from gateway.domain.tools import Tool
 from gateway.store.operations import LoadedOperation
 
@@ -42,7 +42,7 @@ def is_hidden(operation: LoadedOperation) -> bool:
     return operation.override is not None and operation.override.wishes.hidden is True
 
 
-def overlay(tool: Tool, wishes: Wishes) -> Tool:
+def overlay(tool: Tool, wishes: OverrideFields) -> Tool:
     """The tool in force; what is pinned and is no argument of the operation (any more) is left out."""
     arguments = arguments_of(tool.definition) if wishes.pinned else frozenset[str]()
     pinned = {name: value for name, value in (wishes.pinned or {}).items() if name in arguments}
@@ -65,7 +65,7 @@ def arguments_of(definition: bytes) -> frozenset[str]:
     return frozenset(cast("Mapping[str, object]", schema.get("properties", {})))
 
 
-def _define(tool: Tool, wishes: Wishes, pinned: frozenset[str]) -> bytes:
+def _define(tool: Tool, wishes: OverrideFields, pinned: frozenset[str]) -> bytes:
     """What is listed: members that are not wanted otherwise stay, byte for byte."""
     stored = _decode(tool.definition)
     members: dict[str, object] = {"name": tool.name}

@@ -12,13 +12,13 @@ import anyio.to_thread
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.etags import Expected, check_tag
-from gateway.catalog.overrides.validation import settle_wishes
+from gateway.catalog.overrides.validation import validate_override
 from gateway.catalog.primitives.constraints import refuse_tool_name
 from gateway.catalog.primitives.queries import Listed, show_operation
 from gateway.catalog.sources.sources import find_source
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import OverrideId, TenantId, new_override_id
-from gateway.domain.overrides import NOTHING, Override, Wishes
+from gateway.domain.overrides import NOTHING, Override, OverrideFields
 from gateway.domain.primitives import Family
 from gateway.errors import Conflict, LimitExceeded, NotFound
 from gateway.store import operations, overrides, primitives, tool_aliases
@@ -41,7 +41,7 @@ class KeptOverride:
         return f"{self.override.id}.{self.override.version}"
 
 
-async def is_imported(tenant: TenantId, catalog: Catalog, name: str) -> bool:
+async def is_imported(tenant: TenantId, catalog: CatalogContext, name: str) -> bool:
     """Whether this name or id is an imported tool's."""
     async with catalog.store.reading(tenant) as db:
         return await _find(tenant, db, name) is not None
@@ -49,9 +49,9 @@ async def is_imported(tenant: TenantId, catalog: Catalog, name: str) -> bool:
 
 async def override_tool(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     name: str,
-    revise: Callable[[Wishes], Wishes],
+    revise: Callable[[OverrideFields], OverrideFields],
     *,
     by: Author,
     expected: Expected = None,
@@ -70,8 +70,8 @@ async def override_tool(
         seen = await _find_imported(tenant, db, name)
     check_tag(show_operation(seen).tag, expected)
     wishes = revise(_wishes_of(seen))
-    wishes = await anyio.to_thread.run_sync(settle_wishes, wishes, seen.tool.definition)
-    entry = Change(action=_UPDATE, target=seen.tool.name)
+    wishes = await anyio.to_thread.run_sync(validate_override, wishes, seen.tool.definition)
+    entry = CatalogChange(action=_UPDATE, target=seen.tool.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, seen.tool.operation)
         if current is None or current != seen:
@@ -81,7 +81,9 @@ async def override_tool(
         return show_operation(await _find_imported(tenant, db, seen.tool.operation))
 
 
-async def reset_tool(tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None) -> None:
+async def reset_tool(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
+) -> None:
     """Take the override of an imported tool away: it is as its document says again.
 
     Raises:
@@ -89,7 +91,7 @@ async def reset_tool(tenant: TenantId, catalog: Catalog, name: str, *, by: Autho
         PreconditionFailed: it is another version than expected.
         NameTaken: the name that the document gives is another's by now.
     """
-    entry = Change(action=_RESET, target=name)
+    entry = CatalogChange(action=_RESET, target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find_imported(tenant, db, name)
         check_tag(show_operation(current).tag, expected)
@@ -100,7 +102,7 @@ async def reset_tool(tenant: TenantId, catalog: Catalog, name: str, *, by: Autho
 
 
 async def page_overrides(
-    tenant: TenantId, catalog: Catalog, source: str, *, after: str | None, limit: int
+    tenant: TenantId, catalog: CatalogContext, source: str, *, after: str | None, limit: int
 ) -> Sequence[KeptOverride]:
     """The overrides of a source in order of their operations' identities, also of operations that are gone.
 
@@ -114,7 +116,7 @@ async def page_overrides(
     return [KeptOverride(override=one, tool=tools.get(one.identity)) for one in page]
 
 
-async def get_override(tenant: TenantId, catalog: Catalog, source: str, override: str) -> KeptOverride:
+async def get_override(tenant: TenantId, catalog: CatalogContext, source: str, override: str) -> KeptOverride:
     """One override of a source.
 
     Raises:
@@ -125,7 +127,7 @@ async def get_override(tenant: TenantId, catalog: Catalog, source: str, override
 
 
 async def remove_override(
-    tenant: TenantId, catalog: Catalog, source: str, override: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, source: str, override: str, *, by: Author, expected: Expected = None
 ) -> None:
     """Remove an override of a source, also one whose operation is gone.
 
@@ -134,7 +136,7 @@ async def remove_override(
         PreconditionFailed: it is another version than expected.
         NameTaken: the name that the document gives is another's by now.
     """
-    entry = Change(action=_RESET, target=override)
+    entry = CatalogChange(action=_RESET, target=override)
     async with change(tenant, catalog, entry, by=by) as db:
         kept = await _find_kept(tenant, db, source, override)
         check_tag(kept.tag, expected)
@@ -147,14 +149,16 @@ async def remove_override(
         await _write(tenant, catalog, db, current, NOTHING)
 
 
-async def _write(tenant: TenantId, catalog: Catalog, db: Db, current: LoadedOperation, wishes: Wishes) -> None:
+async def _write(
+    tenant: TenantId, catalog: CatalogContext, db: Db, current: LoadedOperation, wishes: OverrideFields
+) -> None:
     """Store the wishes for an operation, or that there are none, and give its tool the name that follows."""
     tool, now = current.tool, datetime.now(UTC)
     name = wishes.name or operations.document_name(tool.definition)
     if name != tool.name:
         await refuse_tool_name(tenant, catalog, db, name)
         await operations.rename(tenant, db, tool.operation, name)
-        await tool_aliases.leave(tenant, db, tool.source, {tool.identity: tool.name})
+        await tool_aliases.add(tenant, db, tool.source, {tool.identity: tool.name})
     if wishes.is_empty:
         if current.override is not None:
             await overrides.remove(tenant, db, current.override.id)
@@ -173,7 +177,7 @@ async def _write(tenant: TenantId, catalog: Catalog, db: Db, current: LoadedOper
         await overrides.insert(tenant, db, made)
 
 
-async def _refuse_too_many(tenant: TenantId, catalog: Catalog, db: Db) -> None:
+async def _refuse_too_many(tenant: TenantId, catalog: CatalogContext, db: Db) -> None:
     allowed = (await policy_in_force(tenant, db, catalog.ceilings)).limits.primitives
     if await overrides.count(tenant, db) >= allowed:
         raise LimitExceeded(f"the tenant may have {allowed} primitives and as many overrides, and has them")
@@ -202,14 +206,14 @@ async def _find_kept(tenant: TenantId, db: Db, source: str, override: str) -> Ke
     return KeptOverride(override=kept, tool=tools.get(kept.identity))
 
 
-def _wishes_of(operation: LoadedOperation) -> Wishes:
+def _wishes_of(operation: LoadedOperation) -> OverrideFields:
     return NOTHING if operation.override is None else operation.override.wishes
 
 
-def _detail(current: LoadedOperation, wishes: Wishes) -> dict[str, object]:
+def _detail(current: LoadedOperation, wishes: OverrideFields) -> dict[str, object]:
     """What the audit entry says: which members, never the values of arguments; levels and names before and after."""
     before, tool = _wishes_of(current), current.tool
-    changed = [one.name for one in fields(Wishes) if getattr(before, one.name) != getattr(wishes, one.name)]
+    changed = [one.name for one in fields(OverrideFields) if getattr(before, one.name) != getattr(wishes, one.name)]
     detail: dict[str, object] = {
         "source": tool.source_name,
         "operation": tool.identity,

@@ -9,11 +9,11 @@ import msgspec
 
 from gateway.definitions.contract.metadata import read_description, read_title
 from gateway.definitions.contract.tools import HINTS
-from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.requests import read_result
 from gateway.definitions.json_access import point
 from gateway.definitions.json_schema.validator import compile_input, find_faults
-from gateway.domain.overrides import Wishes
+from gateway.domain.overrides import OverrideFields
 from gateway.errors import Fault, ToolValidationError
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -25,7 +25,7 @@ _MOST_TOLD = 20
 _MOST_NAMED = 50
 
 
-def settle_wishes(wishes: Wishes, definition: bytes) -> Wishes:
+def validate_override(wishes: OverrideFields, definition: bytes) -> OverrideFields:
     """The wishes as they are stored: without members that say nothing.
 
     Raises:
@@ -66,10 +66,10 @@ def find_faults_of_pinned(definition: bytes, pinned: Mapping[str, object]) -> Se
     return [replace(fault, pointer=f"/pinned{fault.pointer}") for fault in find_faults(validator, pinned)]
 
 
-def _faults_of_members(wishes: Wishes) -> Sequence[Fault]:
+def _faults_of_members(wishes: OverrideFields) -> Sequence[Fault]:
     sent = {name: getattr(wishes, name) for name in (*_TEXTS, *_OBJECTS)}
     faults = Faults()
-    form = Form(
+    form = FieldReader(
         {name: value for name, value in sent.items() if value is not None}, tuple(sent), where="", faults=faults
     )
     name = form.text("name", longest=_LONGEST_NAME)

@@ -15,7 +15,7 @@ from gateway.catalog.primitives.safety_levels import tool_levels
 from gateway.catalog.primitives.validation import PreparedPrimitive
 from gateway.catalog.snapshots.composition import index_operations
 from gateway.catalog.snapshots.python_primitives import primitives_for
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.definitions.json_access import as_object, point
 from gateway.domain.credentials import StoredCredential
 from gateway.domain.identifiers import PrimitiveId, TenantId
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"[^,:*]+")
 
 
 async def check_fit(
-    tenant: TenantId, catalog: Catalog, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
+    tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedPrimitive, *, own: Primitive | None
 ) -> None:
     """Nothing, when it can be stored; `own` is the primitive that it takes the place of.
 
@@ -68,7 +68,7 @@ async def check_room(tenant: TenantId, db: Db, policy: Policy, *, wanted: int, f
         raise LimitExceeded(f"the tenant may have {allowed} primitives, has {others} and would get {wanted} more")
 
 
-async def refuse_tool_name(tenant: TenantId, catalog: Catalog, db: Db, name: str) -> None:
+async def refuse_tool_name(tenant: TenantId, catalog: CatalogContext, db: Db, name: str) -> None:
     """Nothing, when no tool has the name.
 
     Raises:
@@ -86,7 +86,7 @@ async def refuse_tool_name(tenant: TenantId, catalog: Catalog, db: Db, name: str
         raise NameTaken(f"the tool {name} is taken: {owner}", conflicts=[NameConflict(name=name, owner=owner)])
 
 
-async def code_of(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[Primitive]:
+async def code_of(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence[Primitive]:
     """What code adds to the tenant.
 
     Raises:
@@ -138,7 +138,7 @@ async def _tool_owner(tenant: TenantId, db: Db, name: str) -> str | None:
     return None if source is None else f"source:{source}"
 
 
-class _Known:
+class _TenantNames:
     """What there is of everything that a handler names."""
 
     def __init__(self) -> None:
@@ -148,8 +148,8 @@ class _Known:
         self.credentials: dict[str, StoredCredential] = {}
 
 
-async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) -> _Known:
-    known = _Known()
+async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) -> _TenantNames:
+    known = _TenantNames()
     called = {one.name for one in references if isinstance(one, CalledTool)}
     pinned = [one for one in references if isinstance(one, PinnedOperation)]
     named = {one.credential for one in references if isinstance(one, Request) and one.credential is not None}
@@ -168,7 +168,7 @@ async def _look_up(tenant: TenantId, db: Db, references: Sequence[Reference]) ->
     return known
 
 
-def _judge(reference: Reference, ready: PreparedPrimitive, known: _Known, policy: Policy) -> Sequence[Fault]:
+def _judge(reference: Reference, ready: PreparedPrimitive, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     match reference:
         case CalledTool():
             return _judge_tool(reference, ready, known)
@@ -178,7 +178,7 @@ def _judge(reference: Reference, ready: PreparedPrimitive, known: _Known, policy
             return _judge_request(reference, known, policy)
 
 
-def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _Known) -> Sequence[Fault]:
+def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _TenantNames) -> Sequence[Fault]:
     if ready.family is Family.TOOL and reference.name == ready.name:
         return [Fault(pointer=reference.pointer, reason="the tool would call itself")]
     if reference.name not in known.tools:
@@ -186,7 +186,7 @@ def _judge_tool(reference: CalledTool, ready: PreparedPrimitive, known: _Known) 
     return []
 
 
-def _judge_operation(reference: PinnedOperation, known: _Known) -> Sequence[Fault]:
+def _judge_operation(reference: PinnedOperation, known: _TenantNames) -> Sequence[Fault]:
     if reference.source not in known.sources:
         return [
             Fault(pointer=f"{reference.pointer}/source", reason=f"the tenant has no source {reference.source[:100]}")
@@ -215,7 +215,7 @@ def _judge_arguments(reference: PinnedOperation, operation: Tool) -> Sequence[Fa
     ]
 
 
-def _judge_request(reference: Request, known: _Known, policy: Policy) -> Sequence[Fault]:
+def _judge_request(reference: Request, known: _TenantNames, policy: Policy) -> Sequence[Fault]:
     faults: list[Fault] = []
     origin = find_origin(reference.origin)
     if origin is None:

@@ -12,12 +12,12 @@ from gateway.catalog.primitives.constraints import check_fit, code_of
 from gateway.catalog.primitives.queries import Listed
 from gateway.catalog.primitives.safety_levels import settle
 from gateway.catalog.primitives.validation import PreparedPrimitive, PrimitiveDraft, prepare
-from gateway.catalog.transaction import Author, Catalog, Change, announce, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, announce, change
 from gateway.domain.events import ResourceUpdated, TemplateChanged
 from gateway.domain.identifiers import PrimitiveId, TenantId, new_primitive_id
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import Conflict, NotFound, NotYetSupported
 from gateway.openapi.operation.names import RESERVED
 from gateway.store import operations, primitives, sources
@@ -49,7 +49,7 @@ class Tried:
 
 
 async def create_primitive(
-    tenant: TenantId, catalog: Catalog, family: Family, draft: PrimitiveDraft, *, by: Author
+    tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft, *, by: Author
 ) -> Listed:
     """A new primitive of the tenant's own.
 
@@ -58,7 +58,7 @@ async def create_primitive(
         NameTaken, LimitExceeded, ReferenceMissing: it does not fit into the catalog.
     """
     ready = await anyio.to_thread.run_sync(prepare, family, draft)
-    entry = Change(action=f"{family}.create", target=ready.name)
+    entry = CatalogChange(action=f"{family}.create", target=ready.name)
     async with change(tenant, catalog, entry, by=by) as db:
         await check_fit(tenant, catalog, db, ready, own=None)
         made = _compose(ready, draft)
@@ -68,7 +68,7 @@ async def create_primitive(
     return listed
 
 
-async def try_primitive(tenant: TenantId, catalog: Catalog, family: Family, draft: PrimitiveDraft) -> Tried:
+async def try_primitive(tenant: TenantId, catalog: CatalogContext, family: Family, draft: PrimitiveDraft) -> Tried:
     """What storing the draft would make, in place of the tenant's own primitive of that name; nothing is stored.
 
     Raises:
@@ -85,7 +85,7 @@ async def try_primitive(tenant: TenantId, catalog: Catalog, family: Family, draf
 
 async def update_primitive(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     address: Address,
     revise: Callable[[PrimitiveDraft], PrimitiveDraft],
     *,
@@ -111,7 +111,7 @@ async def update_primitive(
     draft = revise(before)
     is_same = (draft.definition, draft.handler) == (before.definition, before.handler)
     ready = None if is_same else await anyio.to_thread.run_sync(prepare, family, draft)
-    entry = Change(action=f"{family}.update", target=seen.name)
+    entry = CatalogChange(action=f"{family}.update", target=seen.name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_primitive(tenant, catalog, db, replace(address, name=seen.id))
         if current.version != seen.version:
@@ -128,7 +128,7 @@ async def update_primitive(
 
 
 async def remove_primitive(
-    tenant: TenantId, catalog: Catalog, address: Address, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, address: Address, *, by: Author, expected: Expected = None
 ) -> None:
     """Remove the primitive.
 
@@ -137,7 +137,7 @@ async def remove_primitive(
         Conflict: it is imported or code's.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action=f"{address.family}.delete", target=address.name)
+    entry = CatalogChange(action=f"{address.family}.delete", target=address.name)
     async with change(tenant, catalog, entry, by=by) as db:
         try:
             current = await find_primitive(tenant, catalog, db, address)
@@ -149,7 +149,7 @@ async def remove_primitive(
     await _tell(tenant, catalog, address.family, [current.name])
 
 
-async def _tell(tenant: TenantId, catalog: Catalog, family: Family, names: Iterable[str]) -> None:
+async def _tell(tenant: TenantId, catalog: CatalogContext, family: Family, names: Iterable[str]) -> None:
     """What stands at a URI has been put there, changed or taken away: a template may make what is read there now.
 
     The same is true of whatever a template makes.
@@ -161,7 +161,7 @@ async def _tell(tenant: TenantId, catalog: Catalog, family: Family, names: Itera
             await announce(catalog, TemplateChanged(tenant=tenant, template=name))
 
 
-async def find_primitive(tenant: TenantId, catalog: Catalog, db: Db, address: Address) -> Primitive:
+async def find_primitive(tenant: TenantId, catalog: CatalogContext, db: Db, address: Address) -> Primitive:
     """The tenant's own primitive of this name or id, inside a transaction, as it is stored.
 
     Raises:
@@ -192,7 +192,7 @@ def draft_of(primitive: Primitive) -> PrimitiveDraft:
     )
 
 
-async def _settled(tenant: TenantId, catalog: Catalog, db: Db, primitive: Primitive) -> Listed:
+async def _settled(tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive) -> Listed:
     code = await code_of(tenant, catalog, db)
     [settled] = await settle(tenant, db, [primitive], code)
     is_hiding = any((one.family, one.name) == (primitive.family, primitive.name) for one in code)
@@ -200,7 +200,7 @@ async def _settled(tenant: TenantId, catalog: Catalog, db: Db, primitive: Primit
 
 
 async def _settled_with_detail(
-    tenant: TenantId, catalog: Catalog, db: Db, primitive: Primitive
+    tenant: TenantId, catalog: CatalogContext, db: Db, primitive: Primitive
 ) -> tuple[Listed, dict[str, object]]:
     listed = await _settled(tenant, catalog, db, primitive)
     settled = listed.item if isinstance(listed.item, Primitive) else primitive
@@ -215,7 +215,7 @@ def _compose(ready: PreparedPrimitive, draft: PrimitiveDraft) -> Primitive:
             family=ready.family,
             name=ready.name,
             definition=ready.definition,
-            origin=Origin.CUSTOM,
+            origin=PrimitiveOrigin.CUSTOM,
             created_at=now,
             updated_at=now,
         ),

@@ -10,13 +10,13 @@ from gateway.catalog.overrides.overlay import overlay
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.primitives.safety_levels import settle
 from gateway.catalog.snapshots.composition import query_tools
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order, follows, write_moment
 from gateway.domain.overrides import Override
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import NotFound
 from gateway.openapi.operation.methods import judge_safety
 from gateway.store import operations, primitives, sources
@@ -78,7 +78,7 @@ class Listed:
 
 
 async def page_primitives(
-    tenant: TenantId, catalog: Catalog, family: Family, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, family: Family, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Listed]:
     """The tenant's primitives of a family that follow a place in an order, by default that of names.
 
@@ -115,7 +115,7 @@ def show_operation(loaded: LoadedOperation) -> Listed:
     return Listed(item=_explain(tool), override=loaded.override, document=_explain(loaded.tool))
 
 
-async def get_listed(tenant: TenantId, catalog: Catalog, family: Family, name: str) -> Listed:
+async def get_listed(tenant: TenantId, catalog: CatalogContext, family: Family, name: str) -> Listed:
     """The tenant's primitive of this name or id.
 
     Raises:
@@ -128,7 +128,7 @@ async def get_listed(tenant: TenantId, catalog: Catalog, family: Family, name: s
         if isinstance(found.item, Primitive):
             [settled] = await settle(tenant, db, [found.item], code)
             found = replace(found, item=settled)
-    is_hiding = found.item.origin is not Origin.CODE and any(one.name == found.name for one in added)
+    is_hiding = found.item.origin is not PrimitiveOrigin.CODE and any(one.name == found.name for one in added)
     return replace(found, hides_code=is_hiding)
 
 

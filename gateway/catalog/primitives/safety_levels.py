@@ -34,7 +34,7 @@ async def tool_levels(tenant: TenantId, db: Db, names: Collection[str]) -> Mappi
     others = [name for name in names if name not in found]
     if not others:
         return found
-    old = await tool_aliases.leading(tenant, db, others)
+    old = await tool_aliases.resolve(tenant, db, others)
     current = await operations.levels(tenant, db, set(old.values()))
     return found | {name: current[tool] for name, tool in old.items() if tool in current}
 

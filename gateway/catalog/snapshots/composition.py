@@ -11,7 +11,7 @@ from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.overrides import Alias
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 from gateway.store.operations import LoadedOperation
 
@@ -91,7 +91,7 @@ def query_tools() -> Sequence[Tool]:
             definition=definition,
             safety=Safety.SAFE,
             safety_reasons=(_CALLS if name == CALL else _READS,),
-            origin=Origin.BUILTIN,
+            origin=PrimitiveOrigin.BUILTIN,
         )
         for name, definition in DEFINITIONS.items()
     ]
@@ -99,7 +99,7 @@ def query_tools() -> Sequence[Tool]:
 
 def tool_of(primitive: Primitive) -> Tool:
     """A primitive of the family of tools as an effective tool."""
-    is_stored = primitive.origin is not Origin.CODE
+    is_stored = primitive.origin is not PrimitiveOrigin.CODE
     return Tool(
         name=primitive.name,
         definition=primitive.definition,

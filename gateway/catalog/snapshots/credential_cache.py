@@ -14,7 +14,7 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import DatabaseUnavailable
 from gateway.store import credentials, secrets
 from gateway.store.database.circuit_breaker import PROMPT_S
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 
 _FRESH_S = 15.0
@@ -24,12 +24,12 @@ _Name = TypeVar("_Name", bound=str)
 _Value = TypeVar("_Value")
 
 
-class StoredSecrets:
+class CredentialCache:
     """The opened credentials in use; they stay in this object and reach only the wire."""
 
-    def __init__(self, store: Store, sealer: Sealer, *, capacity: int = 4096) -> None:
-        self._of_sources = _Kept(store, partial(_open_source, sealer), capacity=capacity)
-        self._named = _Kept(store, partial(_open_named, sealer), capacity=capacity)
+    def __init__(self, store: Store, sealer: EnvelopeCipher, *, capacity: int = 4096) -> None:
+        self._of_sources = _CachedCredential(store, partial(_open_source, sealer), capacity=capacity)
+        self._named = _CachedCredential(store, partial(_open_named, sealer), capacity=capacity)
 
     async def credentials(self, tenant: TenantId, source: SourceId) -> Mapping[str, Credential]:
         """The source's credentials by security scheme.
@@ -60,15 +60,15 @@ class StoredSecrets:
         self._named.forget_all()
 
 
-async def _open_source(sealer: Sealer, tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, Credential]:
+async def _open_source(sealer: EnvelopeCipher, tenant: TenantId, db: Db, source: SourceId) -> Mapping[str, Credential]:
     return await secrets.load(tenant, db, sealer, source)
 
 
-async def _open_named(sealer: Sealer, tenant: TenantId, db: Db, name: str) -> NamedCredential | None:
+async def _open_named(sealer: EnvelopeCipher, tenant: TenantId, db: Db, name: str) -> NamedCredential | None:
     return await credentials.open_named(tenant, db, sealer, name)
 
 
-class _Kept(Generic[_Name, _Value]):
+class _CachedCredential(Generic[_Name, _Value]):
     """What was read of tenants under a name: good for a while, and for longer while it cannot be read anew."""
 
     def __init__(

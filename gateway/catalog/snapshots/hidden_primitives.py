@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.primitives import OwnedName
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import NotFound
@@ -19,7 +19,7 @@ class _Recorded(Exception):
     """Another replica has recorded it; nothing is to be committed."""
 
 
-async def find_hidden(store: Store, added: Sequence[CodePrimitive]) -> Sequence[OwnedName]:
+async def find_hidden(store: Store, added: Sequence[PythonPrimitive]) -> Sequence[OwnedName]:
     """The names of tenants that these primitives of code hide behind, by slug.
 
     Raises:
@@ -34,7 +34,7 @@ async def find_hidden(store: Store, added: Sequence[CodePrimitive]) -> Sequence[
     return [one for one in dict.fromkeys(found) if any(_is_meant(primitive, one) for primitive in added)]
 
 
-async def record_hidden(catalog: Catalog, hidden: OwnedName) -> bool:
+async def record_hidden(catalog: CatalogContext, hidden: OwnedName) -> bool:
     """Record in the tenant's trail that its name hides code; False if the last change records it already.
 
     Every replica finds the same at every start, so an entry is written only after another change of that name.
@@ -46,7 +46,9 @@ async def record_hidden(catalog: Catalog, hidden: OwnedName) -> bool:
     async with catalog.store.reading(tenant) as db:
         if await _is_recorded(hidden, db):
             return False
-    entry = Change(action=ACTION, target=hidden.name, detail={"family": hidden.family.value, "behind": hidden.owner})
+    entry = CatalogChange(
+        action=ACTION, target=hidden.name, detail={"family": hidden.family.value, "behind": hidden.owner}
+    )
     try:
         async with change(tenant, catalog, entry, by=_BY) as db:
             if await _is_recorded(hidden, db):  # under the tenant's row, which replicas take in turn
@@ -56,7 +58,7 @@ async def record_hidden(catalog: Catalog, hidden: OwnedName) -> bool:
     return True
 
 
-def _is_meant(primitive: CodePrimitive, one: OwnedName) -> bool:
+def _is_meant(primitive: PythonPrimitive, one: OwnedName) -> bool:
     is_same = (primitive.family, primitive.name) == (one.family, one.name)
     return is_same and (primitive.tenants is None or one.slug in primitive.tenants)
 

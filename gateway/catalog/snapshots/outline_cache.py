@@ -22,18 +22,18 @@ _Key = tuple[TenantId, SourceId, int]
 
 
 @dataclass(slots=True)
-class _Entry:
+class _CachedOutline:
     api: Api | None = None
     loading: anyio.Lock = field(default_factory=anyio.Lock)
 
 
-class Outlines:
+class OutlineCache:
     """The outlines of this replica by tenant, source and version, least recently used dropped first."""
 
     def __init__(self, store: Store, *, room: int = _ROOM) -> None:
         self._store = store
         self._room = room
-        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
+        self._entries: OrderedDict[_Key, _CachedOutline] = OrderedDict()
         self.loaded = 0
 
     async def of(self, tenant: TenantId, source: QueriedSource) -> Api:
@@ -46,7 +46,7 @@ class Outlines:
         key = (tenant, source.id, source.version)
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry()
+            entry = self._entries[key] = _CachedOutline()
         self._entries.move_to_end(key)
         if entry.api is not None:
             return entry.api
@@ -56,7 +56,7 @@ class Outlines:
                 found = await self._fill(key, entry, source)
             return found
 
-    async def _fill(self, key: _Key, entry: _Entry, source: QueriedSource) -> Api:
+    async def _fill(self, key: _Key, entry: _CachedOutline, source: QueriedSource) -> Api:
         """Load it; what cannot be loaded leaves no entry behind."""
         try:
             entry.api = loaded = await self._load(key[0], source)

@@ -8,11 +8,11 @@ from typing import Protocol
 from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodePrimitive:
+class PythonPrimitive:
     """One primitive of code; `tenants` are the slugs of those that have it, None stands for all."""
 
     family: Family
@@ -23,7 +23,7 @@ class CodePrimitive:
     tenants: frozenset[str] | None = None
 
 
-class CodeCatalog(Protocol):
+class PythonPrimitives(Protocol):
     """Everything that code has registered; the generation rises with every change of it."""
 
     @property
@@ -31,12 +31,12 @@ class CodeCatalog(Protocol):
         """How often it has changed."""
         ...
 
-    def primitives(self) -> Sequence[CodePrimitive]:
+    def primitives(self) -> Sequence[PythonPrimitive]:
         """What is registered now."""
         ...
 
 
-def primitives_for(code: CodeCatalog | None, slug: str) -> Sequence[Primitive]:
+def primitives_for(code: PythonPrimitives | None, slug: str) -> Sequence[Primitive]:
     """What code adds to the tenant of this slug, as primitives."""
     if code is None:
         return ()
@@ -55,7 +55,7 @@ def split_hidden(
     return seen, hidden
 
 
-def _primitive(added: CodePrimitive) -> Primitive:
+def _primitive(added: PythonPrimitive) -> Primitive:
     mark = hashlib.blake2b(f"{added.family}\0{added.name}".encode(), digest_size=10).hexdigest()
     return Primitive(
         id=PrimitiveId(f"cod_{mark}"),
@@ -65,5 +65,5 @@ def _primitive(added: CodePrimitive) -> Primitive:
         safety=added.safety,
         safety_reasons=added.safety_reasons,
         assessed=added.safety,
-        origin=Origin.CODE,
+        origin=PrimitiveOrigin.CODE,
     )

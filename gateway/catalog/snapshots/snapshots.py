@@ -18,7 +18,7 @@ import structlog
 
 from gateway.catalog.ceilings import policy_in_force
 from gateway.catalog.snapshots.composition import Renamed, compose
-from gateway.catalog.snapshots.python_primitives import CodeCatalog, primitives_for
+from gateway.catalog.snapshots.python_primitives import PythonPrimitives, primitives_for
 from gateway.domain.identifiers import TenantId
 from gateway.domain.primitives import Primitive
 from gateway.domain.queries import QueriedSource
@@ -122,7 +122,7 @@ class Snapshots:
         self,
         store: Store,
         *,
-        code: CodeCatalog | None = None,
+        code: PythonPrimitives | None = None,
         capacity: int = 256,
         ceilings: Limits = DEFAULT_CEILINGS,
     ) -> None:
@@ -248,7 +248,7 @@ class Snapshots:
             own = await primitives.load(tenant, db)
             selections = await profiles.load(tenant, db)
             queried = await sources.queried(tenant, db)
-            old_names = await tool_aliases.living(tenant, db)
+            old_names = await tool_aliases.active(tenant, db)
         slug = "" if found is None else found.slug
         added = primitives_for(self._code, slug)
         composing = partial(compose, imported, own, added, with_queries=bool(queried), aliases=old_names)

@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
 from gateway.catalog.snapshots.composition import Composition, compose
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.served_size import served_bytes
 from gateway.domain.sources import estimate_tokens
@@ -34,7 +34,7 @@ class Price:
         return estimate_tokens(self.tools_list_bytes)
 
 
-async def price_profiles(tenant: TenantId, catalog: Catalog, profiles: Sequence[Profile]) -> Sequence[Price]:
+async def price_profiles(tenant: TenantId, catalog: CatalogContext, profiles: Sequence[Profile]) -> Sequence[Price]:
     """The price of each of these profiles, by the catalog as it is now."""
     async with catalog.store.reading(tenant) as db:
         code = await code_of(tenant, catalog, db)

@@ -7,8 +7,8 @@ from typing import cast
 
 import anyio.to_thread
 
-from gateway.catalog.sources.document_workers import Archive
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.sources.document_workers import UploadedArchive
+from gateway.catalog.transaction import CatalogContext
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge
@@ -20,12 +20,12 @@ _PIECES_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class DocumentOrigin:
     """Where the document of an import comes from: one of the three, or none of them for the stored one."""
 
     document: Mapping[str, object] | str | bytes | None = None
     url: str | None = None
-    archive: Archive | None = None
+    archive: UploadedArchive | None = None
 
     @property
     def is_stored(self) -> bool:
@@ -39,10 +39,10 @@ class Content:
 
     document: bytes = b""
     url: str | None = None
-    archive: Archive | None = None
+    archive: UploadedArchive | None = None
 
 
-async def read_content(tenant: TenantId, catalog: Catalog, origin: Origin) -> Content:
+async def read_content(tenant: TenantId, catalog: CatalogContext, origin: DocumentOrigin) -> Content:
     """The document or archive that was sent, or the document that stands at the URL.
 
     Raises:
@@ -61,7 +61,7 @@ async def read_content(tenant: TenantId, catalog: Catalog, origin: Origin) -> Co
 
 
 async def compile_source(
-    tenant: TenantId, catalog: Catalog, content: Content, options: ImportOptions
+    tenant: TenantId, catalog: CatalogContext, content: Content, options: ImportOptions
 ) -> tuple[Content, Compilation]:
     """What an import takes from the document, and the document itself: of an archive, the one its files make.
 

@@ -18,21 +18,21 @@ from gateway.errors import Fault, InvalidBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
+class _TokenScheme:
     """The part of a security scheme that says where a client secret is taken to."""
 
     token_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Destination:
     """The part of a request plan that says where."""
 
     origin: str
-    security: tuple[tuple[_Way, ...], ...] = ()
+    security: tuple[tuple[_TokenScheme, ...], ...] = ()
 
 
-_place_of = msgspec.json.Decoder(_Place).decode
+_place_of = msgspec.json.Decoder(_Destination).decode
 
 
 def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
@@ -41,7 +41,7 @@ def stored_origins(tools: Iterable[Tool], source: SourceId) -> frozenset[str]:
     return frozenset(origin for place in places for origin in _origins(place))
 
 
-def _origins(place: _Place | RequestPlan) -> Iterator[str]:
+def _origins(place: _Destination | RequestPlan) -> Iterator[str]:
     yield place.origin
     for way in place.security:
         for scheme in way:

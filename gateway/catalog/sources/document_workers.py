@@ -23,7 +23,7 @@ from gateway.domain.identifiers import TenantId
 from gateway.domain.sources import Compilation
 from gateway.errors import DocumentTooLarge, InvalidDocument, Unavailable
 from gateway.openapi.options import ImportOptions
-from gateway.openapi.worker_messages import LENGTH_BYTES, LONGEST, Answer, Task, decode_message, write_frame
+from gateway.openapi.worker_messages import LENGTH_BYTES, LONGEST, Task, WorkerAnswer, decode_message, write_frame
 from gateway.sandbox.processes import child, send_all
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ _CPU_GRACE_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkLimits:
+class WorkerLimits:
     """What one document may take."""
 
     wall_s: float = 30.0
@@ -49,7 +49,7 @@ class WorkLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class UploadedArchive:
     """An uploaded archive as base64 text, and which of its files is the outermost one if that was said."""
 
     base64: str | bytes
@@ -57,7 +57,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompiledDocument:
     """What became of a document; `bundle` is the one document that an archive became."""
 
     compilation: Compilation
@@ -72,23 +72,23 @@ class _Asked(TypedDict, total=False):
     entry: str | None
 
 
-class Workers:
+class DocumentWorkers:
     """The processes that read for us, at most so many at once; tenants take turns."""
 
     def __init__(
         self,
         *,
         command: Sequence[str] = COMMAND,
-        limits: WorkLimits | None = None,
+        limits: WorkerLimits | None = None,
         places: FairShare | None = None,
     ) -> None:
         self._command = command
-        self._limits = limits or WorkLimits()
+        self._limits = limits or WorkerLimits()
         self.places = places or FairShare("document workers", places=AT_ONCE, queue=_WAITING, patience_s=_PATIENCE_S)
 
     async def compile(
-        self, document: bytes | Archive, options: ImportOptions, *, tenant: TenantId | None = None
-    ) -> Compiled:
+        self, document: bytes | UploadedArchive, options: ImportOptions, *, tenant: TenantId | None = None
+    ) -> CompiledDocument:
         """What a document, or the one that an archive holds, is compiled to.
 
         Raises:
@@ -98,7 +98,7 @@ class Workers:
             LimitExceeded: no worker is free in time for this tenant.
             Unavailable: the process did not start.
         """
-        if isinstance(document, Archive):
+        if isinstance(document, UploadedArchive):
             content = _ascii(document.base64)
             answer = await self.ask(content, tenant=tenant, options=options, is_archive=True, entry=document.entry)
         else:
@@ -106,7 +106,7 @@ class Workers:
         compilation = answer.compilation()
         if compilation is None:
             raise InvalidDocument("The compiler said nothing of this document.")
-        return Compiled(compilation=compilation, bundle=answer.document)
+        return CompiledDocument(compilation=compilation, bundle=answer.document)
 
     async def ask(
         self,
@@ -115,7 +115,7 @@ class Workers:
         command: Sequence[str] | None = None,
         tenant: TenantId | None = None,
         **more: Unpack[_Asked],
-    ) -> Answer:
+    ) -> WorkerAnswer:
         """All that a process answers to what it is given to read.
 
         Raises:
@@ -139,7 +139,7 @@ class Workers:
             raise self._broken_off(answer, status)
         return answer
 
-    async def _run(self, command: Sequence[str], task: Task, content: bytes) -> tuple[Answer, int]:
+    async def _run(self, command: Sequence[str], task: Task, content: bytes) -> tuple[WorkerAnswer, int]:
         started = time.monotonic()
         async with child(command) as process:
             answer = await _converse(process, task, content)
@@ -152,7 +152,7 @@ class Workers:
         )
         return answer, status
 
-    def _broken_off(self, answer: Answer, status: int) -> InvalidDocument | Unavailable:
+    def _broken_off(self, answer: WorkerAnswer, status: int) -> InvalidDocument | Unavailable:
         """What an answer that is not whole says of the document."""
         if answer.crash is not None:
             log.error("document_compiler_crashed", trace=answer.crash)
@@ -171,12 +171,12 @@ class Workers:
         return DocumentTooLarge(f"Reading the document takes more than the {self._limits.wall_s:g} seconds it may.")
 
 
-async def _converse(process: Process, task: Task, content: bytes) -> Answer:
+async def _converse(process: Process, task: Task, content: bytes) -> WorkerAnswer:
     """Give the task and take the answer; the process may break off either."""
     source, sink = process.stdin, process.stdout
     if source is None or sink is None:  # both are asked for
         raise Unavailable("The compiler of documents has no pipes.")
-    answer = Answer()
+    answer = WorkerAnswer()
     async with anyio.create_task_group() as group:
         group.start_soon(_tell, source, task, content)
         try:
@@ -190,7 +190,7 @@ async def _tell(stream: ByteSendStream, task: Task, content: bytes) -> None:
     await send_all(stream, await anyio.to_thread.run_sync(write_frame, task), content)
 
 
-async def _listen(stream: ByteReceiveStream, answer: Answer) -> None:
+async def _listen(stream: ByteReceiveStream, answer: WorkerAnswer) -> None:
     """Take messages until the process ends; each is decoded in a thread, and none is large."""
     buffered = BufferedByteReceiveStream(stream)
     with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):

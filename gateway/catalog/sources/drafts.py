@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gateway.catalog.sources.compilation import Content, Origin
-from gateway.catalog.sources.document_workers import Archive
+from gateway.catalog.sources.compilation import Content, DocumentOrigin
+from gateway.catalog.sources.document_workers import UploadedArchive
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId, new_operation_id
 from gateway.domain.sources import (
@@ -32,7 +32,7 @@ class SourceDraft:
     name: str
     document: Mapping[str, object] | str | bytes | None = None
     url: str | None = None
-    archive: Archive | None = None
+    archive: UploadedArchive | None = None
     base_url: str | None = None
     prefix: str | None = None
     expose: Exposure = Exposure.TOOLS
@@ -46,9 +46,9 @@ class SourceDraft:
     """Remove tools that are there, where an update leads to that."""
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> DocumentOrigin:
         """Where its document comes from."""
-        return Origin(document=self.document, url=self.url, archive=self.archive)
+        return DocumentOrigin(document=self.document, url=self.url, archive=self.archive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

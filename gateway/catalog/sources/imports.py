@@ -31,7 +31,7 @@ from gateway.catalog.sources.override_merge import known_names, leave_aliases, r
 from gateway.catalog.sources.removals import refuse_removals, with_recent_calls
 from gateway.catalog.sources.reports import encode_report, judge_policy
 from gateway.catalog.sources.sources import find_source
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import SourceId, TenantId, new_source_id
 from gateway.domain.primitives import Family
 from gateway.domain.sources import Compilation, Exposure, ImportChanges, ImportReport, Source
@@ -56,7 +56,7 @@ class Imported:
     changes: ImportChanges | None = None
 
 
-async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, *, by: Author) -> Imported:
+async def import_source(tenant: TenantId, catalog: CatalogContext, draft: SourceDraft, *, by: Author) -> Imported:
     """A new source with its tools, or with `dry_run` the report alone.
 
     Raises:
@@ -72,7 +72,7 @@ async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, 
         async with catalog.store.transaction(tenant) as db:
             await _refuse_source_name(tenant, db, draft.name)
             return Imported(source=None, report=await _check(tenant, catalog, db, ready, own=None))
-    entry = Change(action="source.create", target=draft.name, detail=detail_of(ready))
+    entry = CatalogChange(action="source.create", target=draft.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         await _refuse_source_name(tenant, db, draft.name)
         report = await _check(tenant, catalog, db, ready, own=None)
@@ -84,7 +84,7 @@ async def import_source(tenant: TenantId, catalog: Catalog, draft: SourceDraft, 
 
 async def update_source(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     name: str,
     revise: Callable[[SourceDraft], SourceDraft],
     *,
@@ -114,7 +114,9 @@ async def update_source(
     return await _replace(tenant, catalog, ready, current, by=by)
 
 
-async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, seen: Source, *, by: Author) -> Imported:
+async def _replace(
+    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, seen: Source, *, by: Author
+) -> Imported:
     if ready.draft.dry_run:
         async with catalog.store.transaction(tenant) as db:
             before = await _tools(tenant, db, seen)
@@ -122,7 +124,7 @@ async def _replace(tenant: TenantId, catalog: Catalog, ready: PreparedImport, se
             report = await _check(tenant, catalog, db, ready, own=seen)
             changes = await _compare(tenant, db, before, ready)
         return Imported(source=None, report=report, changes=changes)
-    entry = Change(action="source.update", target=seen.name, detail=detail_of(ready))
+    entry = CatalogChange(action="source.update", target=seen.name, detail=detail_of(ready))
     async with change(tenant, catalog, entry, by=by) as db:
         current = await find_source(tenant, db, seen.id)
         if current.version != seen.version:
@@ -156,7 +158,7 @@ async def _compare(tenant: TenantId, db: Db, before: Sequence[Tool], ready: Prep
 
 async def _compile(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     draft: SourceDraft,
     content: Content,
     *,
@@ -181,7 +183,7 @@ async def _compile(
 
 
 async def _check(
-    tenant: TenantId, catalog: Catalog, db: Db, ready: PreparedImport, *, own: Source | None
+    tenant: TenantId, catalog: CatalogContext, db: Db, ready: PreparedImport, *, own: Source | None
 ) -> ImportReport:
     """The report, once nothing that is stored stands against the import."""
     stored = await operations.names(tenant, db)
@@ -201,7 +203,7 @@ def _report(compilation: Compilation, policy: Policy) -> ImportReport:
 
 
 async def _store(
-    tenant: TenantId, catalog: Catalog, ready: PreparedImport, source: Source, report: ImportReport, *, db: Db
+    tenant: TenantId, catalog: CatalogContext, ready: PreparedImport, source: Source, report: ImportReport, *, db: Db
 ) -> None:
     await sources.insert_version(
         tenant,

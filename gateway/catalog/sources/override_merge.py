@@ -47,7 +47,7 @@ async def leave_aliases(
     """Let tools that an import renames be called by the names they had."""
     now = {operation.identity: operation.tool for operation in after.operations}
     old = {tool.identity: tool.name for tool in before if now.get(tool.identity, tool.name) != tool.name}
-    await tool_aliases.leave(tenant, db, source.id, old)
+    await tool_aliases.add(tenant, db, source.id, old)
 
 
 def _reapply(ready: PreparedImport, found: Mapping[str, Override]) -> PreparedImport:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.sources.reports import decode_report
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.domain.identifiers import TenantId
 from gateway.domain.order import KEYED, Order
 from gateway.domain.sources import ImportReport, Source
@@ -13,7 +13,7 @@ from gateway.store import operations, secrets, sources
 from gateway.store.engine import Db
 
 
-async def get_source(tenant: TenantId, catalog: Catalog, name: str) -> Source:
+async def get_source(tenant: TenantId, catalog: CatalogContext, name: str) -> Source:
     """The source of this name or id.
 
     Raises:
@@ -24,14 +24,14 @@ async def get_source(tenant: TenantId, catalog: Catalog, name: str) -> Source:
 
 
 async def page_sources(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Source]:
     """The tenant's sources that follow a place in an order, by default that of names."""
     async with catalog.store.transaction(tenant) as db:
         return await sources.page(tenant, db, after=after, limit=limit, order=order)
 
 
-async def read_report(tenant: TenantId, catalog: Catalog, name: str) -> tuple[Source, ImportReport]:
+async def read_report(tenant: TenantId, catalog: CatalogContext, name: str) -> tuple[Source, ImportReport]:
     """What became of every operation of the active document.
 
     Raises:
@@ -46,7 +46,7 @@ async def read_report(tenant: TenantId, catalog: Catalog, name: str) -> tuple[So
 
 
 async def remove_source(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
     """Remove the source with its tools, documents and credentials.
 
@@ -54,7 +54,7 @@ async def remove_source(
         NotFound: the tenant has no such source.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="source.delete", target=name)
+    entry = CatalogChange(action="source.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         source = await find_source(tenant, db, name)
         check_version(source, expected)

@@ -6,7 +6,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.catalog.primitives.constraints import code_of
-from gateway.catalog.transaction import Catalog
+from gateway.catalog.transaction import CatalogContext
 from gateway.definitions.uri.templates import UriTemplate
 from gateway.domain.events import ResourceUpdated
 from gateway.domain.identifiers import TenantId
@@ -18,7 +18,7 @@ from gateway.store.engine import Db
 _TELL_S = 5.0
 
 
-async def report_update(tenant: TenantId, catalog: Catalog, uri: str) -> None:
+async def report_update(tenant: TenantId, catalog: CatalogContext, uri: str) -> None:
     """Tell all replicas that the resource at this URI has changed.
 
     Raises:
@@ -32,7 +32,7 @@ async def report_update(tenant: TenantId, catalog: Catalog, uri: str) -> None:
     await tell_updates(tenant, catalog, (uri,))
 
 
-async def find_unknown(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> Sequence[int]:
+async def find_unknown(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> Sequence[int]:
     """The places of those URIs for which the tenant has neither a resource nor a template."""
     async with catalog.store.transaction(tenant) as db:
         wanted = await _lacking(tenant, catalog, db, uris)
@@ -41,7 +41,7 @@ async def find_unknown(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) 
     return [place for place, uri in enumerate(uris) if uri in unmade]
 
 
-async def tell_updates(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) -> None:
+async def tell_updates(tenant: TenantId, catalog: CatalogContext, uris: Sequence[str]) -> None:
     """Tell all replicas of these resources, for a caller who will come again when that fails.
 
     Raises:
@@ -55,13 +55,13 @@ async def tell_updates(tenant: TenantId, catalog: Catalog, uris: Sequence[str]) 
         raise RedisUnavailable("Redis does not answer", retry_after_s=1.0) from None
 
 
-async def is_known(tenant: TenantId, catalog: Catalog, db: Db, uri: str) -> bool:
+async def is_known(tenant: TenantId, catalog: CatalogContext, db: Db, uri: str) -> bool:
     """Whether a resource or template stands for the URI, enabled or not: who follows it decides what is told."""
     wanted = await _lacking(tenant, catalog, db, [uri])
     return not wanted or not await _unmade(await _templates(tenant, catalog, db), wanted)
 
 
-async def _lacking(tenant: TenantId, catalog: Catalog, db: Db, uris: Sequence[str]) -> Set[str]:
+async def _lacking(tenant: TenantId, catalog: CatalogContext, db: Db, uris: Sequence[str]) -> Set[str]:
     """Those of the URIs that no resource has."""
     code = {one.name for one in await code_of(tenant, catalog, db) if one.family is Family.RESOURCE}
     lacking: set[str] = set()
@@ -72,7 +72,7 @@ async def _lacking(tenant: TenantId, catalog: Catalog, db: Db, uris: Sequence[st
     return lacking
 
 
-async def _templates(tenant: TenantId, catalog: Catalog, db: Db) -> Sequence[str]:
+async def _templates(tenant: TenantId, catalog: CatalogContext, db: Db) -> Sequence[str]:
     code = [one.name for one in await code_of(tenant, catalog, db) if one.family is Family.TEMPLATE]
     return [*await primitives.names(tenant, db, Family.TEMPLATE), *code]
 

@@ -12,7 +12,7 @@ from random import uniform
 from gateway.catalog.credentials import find_credential
 from gateway.catalog.etags import Expected, check_version
 from gateway.catalog.origins import find_origin
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.resource_updates import is_known
 from gateway.domain.identifiers import TenantId, new_watch_id
 from gateway.domain.order import KEYED, Order
@@ -28,7 +28,7 @@ from gateway.errors import (
 )
 from gateway.store import jobs, policies, watches
 from gateway.store.engine import Db
-from gateway.store.jobs import DueWork
+from gateway.store.jobs import Job
 
 MOST = 100
 """Watches of one tenant."""
@@ -47,7 +47,7 @@ class WatchDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Poll:
     """One look to be made: whose, at what, and until when nobody else makes it.
 
     `origins` are the only ones that the tenant's policy allows (None: any); `is_known` says whether the resource is
@@ -61,7 +61,7 @@ class Look:
     is_known: bool
 
 
-async def create_watch(tenant: TenantId, catalog: Catalog, draft: WatchDraft, *, by: Author) -> Watch:
+async def create_watch(tenant: TenantId, catalog: CatalogContext, draft: WatchDraft, *, by: Author) -> Watch:
     """A new watch; the first look, which only remembers what is there, is soon.
 
     Raises:
@@ -80,7 +80,7 @@ async def create_watch(tenant: TenantId, catalog: Catalog, draft: WatchDraft, *,
         created_at=now,
         updated_at=now,
     )
-    entry = Change(action="watch.create", target=draft.uri, detail=_detail(made))
+    entry = CatalogChange(action="watch.create", target=draft.uri, detail=_detail(made))
     async with change(tenant, catalog, entry, by=by) as db:
         if await watches.get(tenant, db, draft.uri) is not None:
             conflict = NameConflict(name=draft.uri, owner=f"watch:{draft.uri}")
@@ -95,7 +95,7 @@ async def create_watch(tenant: TenantId, catalog: Catalog, draft: WatchDraft, *,
 
 async def update_watch(
     tenant: TenantId,
-    catalog: Catalog,
+    catalog: CatalogContext,
     name: str,
     revise: Callable[[WatchDraft], WatchDraft],
     *,
@@ -109,7 +109,7 @@ async def update_watch(
         ReferenceMissing: there is no such credential, or the policy does not allow the URL.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="watch.update", target=name)
+    entry = CatalogChange(action="watch.update", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
@@ -133,7 +133,7 @@ async def update_watch(
     return replace(revised, version=current.version + 1)
 
 
-async def get_watch(tenant: TenantId, catalog: Catalog, name: str) -> Watch:
+async def get_watch(tenant: TenantId, catalog: CatalogContext, name: str) -> Watch:
     """The watch of this id or resource.
 
     Raises:
@@ -144,21 +144,23 @@ async def get_watch(tenant: TenantId, catalog: Catalog, name: str) -> Watch:
 
 
 async def page_watches(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Watch]:
     """The tenant's watches that follow a place in an order, by default that of URIs."""
     async with catalog.store.transaction(tenant) as db:
         return await watches.page(tenant, db, after=after, limit=limit, order=order)
 
 
-async def remove_watch(tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None) -> None:
+async def remove_watch(
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
+) -> None:
     """Look no more.
 
     Raises:
         NotFound: the tenant has none.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="watch.delete", target=name)
+    entry = CatalogChange(action="watch.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
@@ -167,7 +169,7 @@ async def remove_watch(tenant: TenantId, catalog: Catalog, name: str, *, by: Aut
         await jobs.remove(tenant, db, current.id)
 
 
-async def begin_look(catalog: Catalog, due: DueWork, *, until: datetime) -> Look | None:
+async def begin_poll(catalog: CatalogContext, due: Job, *, until: datetime) -> Poll | None:
     """Take a look that is due; None when another replica has it, or there is nothing to look at any more."""
     tenant = due.tenant
     async with catalog.store.transaction(tenant) as db:
@@ -177,7 +179,7 @@ async def begin_look(catalog: Catalog, due: DueWork, *, until: datetime) -> Look
         if watch is None:
             await jobs.remove(tenant, db, due.id)
             return None
-        return Look(
+        return Poll(
             tenant=tenant,
             watch=watch,
             until=until,
@@ -186,7 +188,7 @@ async def begin_look(catalog: Catalog, due: DueWork, *, until: datetime) -> Look
         )
 
 
-async def end_look(catalog: Catalog, look: Look, seen: Sighting, *, again_at: datetime) -> bool:
+async def end_poll(catalog: CatalogContext, look: Poll, seen: Sighting, *, again_at: datetime) -> bool:
     """Keep what was seen, and when to look again; False when the watch is another one by now or not ours any more."""
     tenant, watch = look.tenant, look.watch
     async with catalog.store.transaction(tenant) as db:
@@ -195,7 +197,7 @@ async def end_look(catalog: Catalog, look: Look, seen: Sighting, *, again_at: da
         return await watches.note(tenant, db, watch.id, seen, version=watch.version)
 
 
-async def _check(tenant: TenantId, catalog: Catalog, db: Db, draft: WatchDraft) -> None:
+async def _check(tenant: TenantId, catalog: CatalogContext, db: Db, draft: WatchDraft) -> None:
     """Refuse what could never be looked at."""
     origin = find_origin(draft.url)
     if origin is None:
@@ -219,9 +221,9 @@ def _missing(pointer: str, reason: str) -> ReferenceMissing:
     return ReferenceMissing(f"{pointer}: {reason}", faults=[Fault(pointer=pointer, reason=reason)])
 
 
-def _soon(tenant: TenantId, watch: Watch) -> DueWork:
+def _soon(tenant: TenantId, watch: Watch) -> Job:
     due_at = datetime.now(UTC) + timedelta(seconds=uniform(0, _FIRST_LOOK_S))  # noqa: S311  # only spreads the load
-    return DueWork(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
+    return Job(tenant=tenant, id=watch.id, kind=KIND, due_at=due_at)
 
 
 def _detail(watch: Watch) -> dict[str, object]:

@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from gateway.catalog.etags import Expected, check_version
-from gateway.catalog.transaction import Author, Catalog, Change, change
+from gateway.catalog.transaction import Author, CatalogChange, CatalogContext, change
 from gateway.catalog.updates.resource_updates import find_unknown, tell_updates
 from gateway.catalog.updates.signatures import is_signed, new_secret
 from gateway.domain.identifiers import TenantId, WebhookId, new_webhook_id
@@ -56,14 +56,14 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
+class SingleUse:
     """Where the ids of deliveries are remembered: `use` answers False when one came before, `free` forgets it."""
 
     use: Callable[[TenantId, str, int], Awaitable[bool]]
     free: Callable[[TenantId, str], Awaitable[None]]
 
 
-async def create_webhook(tenant: TenantId, catalog: Catalog, name: str, *, by: Author) -> tuple[Webhook, str]:
+async def create_webhook(tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author) -> tuple[Webhook, str]:
     """A new webhook and its secret, which is shown this once.
 
     Raises:
@@ -72,7 +72,7 @@ async def create_webhook(tenant: TenantId, catalog: Catalog, name: str, *, by: A
     """
     now, secret = datetime.now(UTC), new_secret()
     made = Webhook(id=new_webhook_id(), name=name, version=1, retires_at=None, created_at=now, updated_at=now)
-    entry = Change(action="webhook.create", target=name, detail={"id": made.id})
+    entry = CatalogChange(action="webhook.create", target=name, detail={"id": made.id})
     async with change(tenant, catalog, entry, by=by) as db:
         if await webhooks.get(tenant, db, name) is not None:
             conflict = NameConflict(name=name, owner=f"webhook:{name}")
@@ -84,7 +84,7 @@ async def create_webhook(tenant: TenantId, catalog: Catalog, name: str, *, by: A
 
 
 async def rotate_webhook(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> tuple[Webhook, str]:
     """The webhook with a new secret, shown this once; the one before it stays good for a day.
 
@@ -93,7 +93,7 @@ async def rotate_webhook(
         PreconditionFailed: it is another version than expected.
     """
     now, secret = datetime.now(UTC), new_secret()
-    entry = Change(action="webhook.rotate", target=name)
+    entry = CatalogChange(action="webhook.rotate", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
@@ -106,7 +106,7 @@ async def rotate_webhook(
     return rotated, secret
 
 
-async def get_webhook(tenant: TenantId, catalog: Catalog, name: str) -> Webhook:
+async def get_webhook(tenant: TenantId, catalog: CatalogContext, name: str) -> Webhook:
     """The webhook of this name or id.
 
     Raises:
@@ -117,7 +117,7 @@ async def get_webhook(tenant: TenantId, catalog: Catalog, name: str) -> Webhook:
 
 
 async def page_webhooks(
-    tenant: TenantId, catalog: Catalog, *, after: str | None, limit: int, order: Order = KEYED
+    tenant: TenantId, catalog: CatalogContext, *, after: str | None, limit: int, order: Order = KEYED
 ) -> Sequence[Webhook]:
     """The tenant's webhooks that follow a place in an order, by default that of names."""
     async with catalog.store.transaction(tenant) as db:
@@ -125,7 +125,7 @@ async def page_webhooks(
 
 
 async def remove_webhook(
-    tenant: TenantId, catalog: Catalog, name: str, *, by: Author, expected: Expected = None
+    tenant: TenantId, catalog: CatalogContext, name: str, *, by: Author, expected: Expected = None
 ) -> None:
     """Take nothing through this webhook any more.
 
@@ -133,7 +133,7 @@ async def remove_webhook(
         NotFound: the tenant has none.
         PreconditionFailed: it is another version than expected.
     """
-    entry = Change(action="webhook.delete", target=name)
+    entry = CatalogChange(action="webhook.delete", target=name)
     async with change(tenant, catalog, entry, by=by) as db:
         current = await _find(tenant, db, name)
         check_version(current, expected)
@@ -155,7 +155,7 @@ def check_delivery(delivery: Delivery) -> None:
         raise BadInput(f"webhook-timestamp is more than {TOLERANCE_S} seconds from now")
 
 
-async def verify_delivery(slug: str, catalog: Catalog, webhook: str, delivery: Delivery) -> TenantId:
+async def verify_delivery(slug: str, catalog: CatalogContext, webhook: str, delivery: Delivery) -> TenantId:
     """Whose delivery it is, once it is clear that this webhook's sender signed it.
 
     Raises:
@@ -177,7 +177,13 @@ async def verify_delivery(slug: str, catalog: Catalog, webhook: str, delivery: D
 
 
 async def take_delivery(
-    tenant: TenantId, catalog: Catalog, webhook: str, delivery: Delivery, uris: Mapping[str, str], *, once: Once
+    tenant: TenantId,
+    catalog: CatalogContext,
+    webhook: str,
+    delivery: Delivery,
+    uris: Mapping[str, str],
+    *,
+    once: SingleUse,
 ) -> None:
     """Tell all replicas that these resources, by their places in the body, have changed: once, and all or none.
 
@@ -203,7 +209,7 @@ async def take_delivery(
     log.info("webhook_delivered", tenant_id=tenant, webhook=webhook, delivery=delivery.id, resources=len(uris))
 
 
-async def _forget(once: Once, tenant: TenantId, named: str) -> None:
+async def _forget(once: SingleUse, tenant: TenantId, named: str) -> None:
     try:
         await once.free(tenant, named)
     except RedisUnavailable:

@@ -8,7 +8,7 @@ from typing import Self
 import httpx
 
 from gateway.cli.client.locations import segment_of
-from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
 from gateway.cli.unanswered import unanswered
@@ -34,7 +34,7 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{segment_of(part)}" for part in parts)
 
 
-class Admin:
+class AdminApi:
     """One caller of one gateway's admin API."""
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
@@ -137,7 +137,7 @@ def failure_from(answer: httpx.Response) -> Failure:
 
 def _checked(answer: httpx.Response) -> httpx.Response:
     if answer.content and not is_object(_value_of(answer)):
-        raise Failure(f"{answer.url} did not answer with a JSON object: is it a gateway?", Exit.FAILED)
+        raise Failure(f"{answer.url} did not answer with a JSON object: is it a gateway?", ExitCode.FAILED)
     return answer
 
 

@@ -9,9 +9,9 @@ from typing import Concatenate, ParamSpec
 
 import click
 
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.options import (
     chosen,
@@ -29,10 +29,10 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class AdminContext:
     """An open admin API, the tenant that is spoken of, and the form of the answer."""
 
-    admin: Admin
+    admin: AdminApi
     tenant: str | None
     as_json: bool
 
@@ -43,7 +43,7 @@ class Desk:
             Failure: no tenant was named.
         """
         if not self.tenant:
-            raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
+            raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
         return path_of("tenants", self.tenant, *parts)
 
     def show(self, value: object, text: Callable[[], str]) -> None:
@@ -51,14 +51,14 @@ class Desk:
         show(value, text, as_json=self.as_json)
 
 
-def at_desk(body: Callable[Concatenate[Desk, P], None]) -> Callable[P, None]:
+def with_admin(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P, None]:
     """Give a command the options of every admin command, and hand it an open desk."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         url = chosen_url()
         key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
-        with Admin(url, key) as admin:
-            body(Desk(admin=admin, tenant=chosen("tenant"), as_json=wants_json()), *args, **kwargs)
+        with AdminApi(url, key) as admin:
+            body(AdminContext(admin=admin, tenant=chosen("tenant"), as_json=wants_json()), *args, **kwargs)
 
     command = update_wrapper(run, body)
     for option in (json_option, folder_option, key_option, url_option):
@@ -66,9 +66,9 @@ def at_desk(body: Callable[Concatenate[Desk, P], None]) -> Callable[P, None]:
     return command
 
 
-def at_tenant(body: Callable[Concatenate[Desk, P], None]) -> Callable[P, None]:
+def with_tenant(body: Callable[Concatenate[AdminContext, P], None]) -> Callable[P, None]:
     """The same for a command that speaks of one tenant."""
-    return tenant_option(at_desk(body))
+    return tenant_option(with_admin(body))
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
@@ -80,6 +80,6 @@ def confirm(question: str, *, is_sure: bool) -> None:
     if is_sure:
         return
     if not sys.stdin.isatty():
-        raise Failure("this cannot be undone: give --yes", Exit.USAGE)
+        raise Failure("this cannot be undone: give --yes", ExitCode.USAGE)
     if not click.confirm(question, err=True):
-        raise Failure("left as it is", Exit.FAILED)
+        raise Failure("left as it is", ExitCode.FAILED)

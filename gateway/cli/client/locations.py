@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -26,7 +26,7 @@ def check_url(url: str) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise Failure(f"{url!r} is no http or https URL", Exit.USAGE)
+        raise Failure(f"{url!r} is no http or https URL", ExitCode.USAGE)
     return url.rstrip("/")
 
 
@@ -55,7 +55,7 @@ def segment_of(name: str) -> str:
         Failure: it is empty or dots that lead out of the path, as RFC 3986 reads them, quoted or not.
     """
     if name in _NO_SEGMENTS:
-        raise Failure(f"{name!r} names nothing", Exit.USAGE)
+        raise Failure(f"{name!r} names nothing", ExitCode.USAGE)
     return quote(name, safe="")
 
 
@@ -69,7 +69,7 @@ def find_admin_key(url: str, *, given: str | None, folder: Path) -> str:
     key = key or os.environ.get("GATEWAY_KEY")
     if not key:
         hint = f" or run where {folder / OPERATOR_KEY_FILE} is" if is_loopback(url) else ""
-        raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", Exit.DENIED)
+        raise Failure(f"no credential: set GATEWAY_OPERATOR_KEY, give --key{hint}", ExitCode.DENIED)
     return check_key(key)
 
 
@@ -81,7 +81,7 @@ def find_key(given: str | None) -> str:
     """
     key = given or os.environ.get("GATEWAY_KEY")
     if not key:
-        raise Failure("no credential: set GATEWAY_KEY or give --key", Exit.DENIED)
+        raise Failure("no credential: set GATEWAY_KEY or give --key", ExitCode.DENIED)
     return check_key(key)
 
 
@@ -93,7 +93,7 @@ def check_key(key: str) -> str:
     """
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise Failure("the key holds characters that no key has", Exit.USAGE)
+        raise Failure("the key holds characters that no key has", ExitCode.USAGE)
     return key
 
 
@@ -103,7 +103,7 @@ def _read_named_file() -> str | None:
     try:
         return Path(path).read_text(encoding="ascii").strip() if path else None
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"GATEWAY_OPERATOR_KEY_FILE: {path} cannot be read: {error}", Exit.DENIED) from None
+        raise Failure(f"GATEWAY_OPERATOR_KEY_FILE: {path} cannot be read: {error}", ExitCode.DENIED) from None
 
 
 def _read_operator_key(url: str, folder: Path) -> str | None:

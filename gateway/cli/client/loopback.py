@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from gateway.cli.client.locations import is_loopback
-from gateway.cli.input.documents import Document
+from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, as_objects, as_text, pick, text_at
 from gateway.errors import InvalidDocument
 from gateway.openapi.document import document as openapi
@@ -15,7 +15,7 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _PORTS = {"http": 80, "https": 443}
 
 
-def find_loopback(document: Document, *, base_url: str | None) -> tuple[str, ...]:
+def find_loopback(document: DocumentArgument, *, base_url: str | None) -> tuple[str, ...]:
     """`host:port` of this machine that the document's servers name, or the URL the person typed.
 
     A document fetched from elsewhere opens nothing: what it says is not this person's word.

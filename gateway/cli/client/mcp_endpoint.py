@@ -9,7 +9,7 @@ from typing import Self
 
 import httpx
 
-from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, pick, text_at
 from gateway.cli.unanswered import unanswered
@@ -59,7 +59,7 @@ def mirrored_headers(schema: object, arguments: Mapping[str, object]) -> dict[st
     return headers
 
 
-class Endpoint:
+class McpClient:
     """A tenant's MCP URL with a credential."""
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
@@ -98,7 +98,7 @@ class Endpoint:
                 return tool
         near = get_close_matches(name, names, n=1)
         said = f"no tool {name!r} at {self._url}"
-        raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, Exit.NOT_FOUND)
+        raise Failure(f"{said}; did you mean {near[0]!r}?" if near else said, ExitCode.NOT_FOUND)
 
     def call(self, tool: JsonObject, arguments: JsonObject) -> JsonObject:
         """The result of a call, which may itself say that it is an error.
@@ -164,7 +164,7 @@ def _refusal(answer: httpx.Response, message: JsonObject) -> Failure:
     code = exit_for_status(answer.status_code)
     error = message.get("error")
     if is_object(error):
-        return Failure(_describe_error(error), Exit.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
+        return Failure(_describe_error(error), ExitCode.BUSY if number_at(error, "code") == _LIMIT_REACHED else code)
     if answer.is_success:
         return Failure(f"{answer.url} did not answer as an MCP server", code)
     text = text_at(message, "detail") or text_at(message, "title")

@@ -3,19 +3,19 @@
 import os
 from pathlib import Path
 
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.locations import mcp_url
-from gateway.cli.client.mcp_endpoint import Endpoint
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.mcp_endpoint import McpClient
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.documents import Document
+from gateway.cli.input.documents import DocumentArgument
 from gateway.cli.input.import_request import Upload, upload
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.output.progress import Progress
 from gateway.domain.tenancy.keys import Scope
 
 
-def ensure_tenant(admin: Admin, tenant: str) -> None:
+def ensure_tenant(admin: AdminApi, tenant: str) -> None:
     """The tenant exists.
 
     Raises:
@@ -24,12 +24,14 @@ def ensure_tenant(admin: Admin, tenant: str) -> None:
     try:
         admin.get(path_of("tenants", tenant))
     except Failure as failure:
-        if failure.exit_code != Exit.NOT_FOUND:
+        if failure.exit_code != ExitCode.NOT_FOUND:
             raise
         admin.send("POST", "/tenants", {"slug": tenant})
 
 
-def ensure_source(admin: Admin, progress: Progress, *, path: str, fields: JsonObject, document: Document) -> JsonObject:
+def ensure_source(
+    admin: AdminApi, progress: Progress, *, path: str, fields: JsonObject, document: DocumentArgument
+) -> JsonObject:
     """The document is the source `fields["name"]` below `path`; the answer holds its report.
 
     Raises:
@@ -43,7 +45,7 @@ def ensure_source(admin: Admin, progress: Progress, *, path: str, fields: JsonOb
     return upload(admin, progress, replace)
 
 
-def find_source(admin: Admin, *, path: str, name: str) -> JsonObject | None:
+def find_source(admin: AdminApi, *, path: str, name: str) -> JsonObject | None:
     """The source of this name; None if there is none.
 
     Raises:
@@ -52,12 +54,12 @@ def find_source(admin: Admin, *, path: str, name: str) -> JsonObject | None:
     try:
         return admin.get(path + path_of(name))
     except Failure as failure:
-        if failure.exit_code == Exit.NOT_FOUND:
+        if failure.exit_code == ExitCode.NOT_FOUND:
             return None
         raise
 
 
-def ensure_key(admin: Admin, tenant: str, *, kept_in: Path) -> str:
+def ensure_key(admin: AdminApi, tenant: str, *, kept_in: Path) -> str:
     """A key for MCP clients that works: the one kept in the file, else a new one, kept there for the next start.
 
     Raises:
@@ -74,10 +76,10 @@ def ensure_key(admin: Admin, tenant: str, *, kept_in: Path) -> str:
 
 def _works(url: str, tenant: str, key: str) -> bool:
     try:
-        with Endpoint(mcp_url(url, tenant), key) as endpoint:
+        with McpClient(mcp_url(url, tenant), key) as endpoint:
             next(endpoint.tools(), None)
     except Failure as failure:
-        if failure.exit_code in {Exit.DENIED, Exit.NOT_FOUND}:
+        if failure.exit_code in {ExitCode.DENIED, ExitCode.NOT_FOUND}:
             return False
         raise
     return True

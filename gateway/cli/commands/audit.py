@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, is_object, number_at, text_at
 from gateway.cli.output.tables import count, render_table
@@ -23,12 +23,12 @@ def audit() -> None:
 
 @audit.command("list")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
-@at_tenant
-def list_entries(desk: Desk, limit: int) -> None:
+@with_tenant
+def list_entries(context: AdminContext, limit: int) -> None:
     """List audit entries, the newest first."""
-    items = list(desk.admin.pages(desk.tenant_path("audit"), limit=limit))
+    items = list(context.admin.pages(context.tenant_path("audit"), limit=limit))
     rows = [[text_at(item, name) for name in _COLUMNS] for item in items]
-    desk.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
+    context.show(items, lambda: render_table([name.replace("_", " ") for name in _COLUMNS], rows))
 
 
 @audit.command("verify")
@@ -38,19 +38,19 @@ def list_entries(desk: Desk, limit: int) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="What an earlier run printed with --json: entries that were there then must still be.",
 )
-@at_tenant
-def verify_audit(desk: Desk, earlier: Path | None) -> None:
+@with_tenant
+def verify_audit(context: AdminContext, earlier: Path | None) -> None:
     """Verify that no entry was changed, put in or taken out; the exit code is 1 when one was.
 
     Heads of the trail that are kept outside the database (in Redis, and where GATEWAY_AUDIT_HEADS says) are compared; a
     store that is empty or away is named and is no fault. An earlier result given with --since is compared, too.
     """
-    found = desk.admin.get(desk.tenant_path("audit", "verify"))
+    found = context.admin.get(context.tenant_path("audit", "verify"))
     if earlier is not None:
         found = _with_earlier(found, _read_earlier(earlier))
-    desk.show(found, lambda: _render_verified(found))
+    context.show(found, lambda: _render_verified(found))
     if found.get("ok") is not True:
-        click.get_current_context().exit(Exit.FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
@@ -60,7 +60,7 @@ def _read_earlier(path: Path) -> Mapping[str, JsonObject]:
     except (OSError, ValueError):
         kept = None
     if not is_object(kept) or not isinstance(kept.get("writers"), list):
-        raise Failure(f"{path} is not what `gateway audit verify --json` prints", Exit.USAGE)
+        raise Failure(f"{path} is not what `gateway audit verify --json` prints", ExitCode.USAGE)
     return {text_at(chain, "writer"): chain for chain in as_objects(kept["writers"])}
 
 

@@ -8,8 +8,8 @@ import click
 
 from gateway.cli.arguments import parse_arguments
 from gateway.cli.client.locations import find_key, mcp_url
-from gateway.cli.client.mcp_endpoint import Endpoint
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.mcp_endpoint import McpClient
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
@@ -33,14 +33,14 @@ def call_tool(context: click.Context, tool: str, arguments: tuple[str, ...], who
     """
     tenant = chosen("tenant")
     if not tenant:
-        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
-    with Endpoint(mcp_url(chosen_url(), tenant), find_key(chosen("key"))) as endpoint:
+        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
+    with McpClient(mcp_url(chosen_url(), tenant), find_key(chosen("key"))) as endpoint:
         found = endpoint.find(tool)
         given = parse_arguments(arguments, whole=whole, schema=found.get("inputSchema"))
         result = endpoint.call(found, given)
     show(result, lambda: render_result(result), as_json=wants_json())
     if result.get("isError") is True:
-        context.exit(Exit.FAILED)
+        context.exit(ExitCode.FAILED)
 
 
 def render_result(result: JsonObject) -> str:

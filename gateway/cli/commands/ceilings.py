@@ -3,9 +3,9 @@
 import click
 
 from gateway.cli.client.admin_api import path_of
-from gateway.cli.client.admin_context import Desk, at_desk
+from gateway.cli.client.admin_context import AdminContext, with_admin
 from gateway.cli.commands.policies import LIMITS, parse_limits
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, text_at
 from gateway.cli.output.tables import render_table
@@ -22,15 +22,15 @@ _DEFAULT = "default"
     metavar="NAME=NUMBER",
     help=f"A ceiling to set, or NAME=default for the installation's. One of {', '.join(LIMITS)}.",
 )
-@at_desk
-def ceilings(desk: Desk, slug: str, given: tuple[str, ...]) -> None:
+@with_admin
+def ceilings(context: AdminContext, slug: str, given: tuple[str, ...]) -> None:
     """Show the ceilings of a tenant's limits, or set those that are given; the others stay."""
     path = path_of("tenants", slug, "ceilings")
     wanted = _read(given)
-    found, tag = desk.admin.get_with_tag(path)
+    found, tag = context.admin.get_with_tag(path)
     if wanted:
-        found = desk.admin.send("PUT", path, wanted, if_match=tag)
-    desk.show(found, lambda: _describe(found))
+        found = context.admin.send("PUT", path, wanted, if_match=tag)
+    context.show(found, lambda: _describe(found))
 
 
 def _read(given: tuple[str, ...]) -> JsonObject:
@@ -42,7 +42,7 @@ def _read(given: tuple[str, ...]) -> JsonObject:
     restored = [text.removesuffix(f"={_DEFAULT}") for text in given if text.endswith(f"={_DEFAULT}")]
     for name in restored:
         if name not in LIMITS:
-            raise Failure(f"--limit {name}: the limits are {', '.join(LIMITS)}", Exit.USAGE)
+            raise Failure(f"--limit {name}: the limits are {', '.join(LIMITS)}", ExitCode.USAGE)
     numbers = tuple(text for text in given if not text.endswith(f"={_DEFAULT}"))
     return {**parse_limits(numbers), **dict.fromkeys(restored)}
 

@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _VARIABLE = "_GATEWAY_COMPLETE"
@@ -16,6 +16,6 @@ def print_completion(context: click.Context, shell: str) -> None:
     """Print the completion script of SHELL, for example: eval "$(gateway completion bash)"."""
     found = get_completion_class(shell)
     if found is None:
-        raise Failure(f"no completion for {shell}", Exit.USAGE)
+        raise Failure(f"no completion for {shell}", ExitCode.USAGE)
     script = found(context.find_root().command, {}, "gateway", _VARIABLE)
     click.echo(script.source_template % script.source_vars())

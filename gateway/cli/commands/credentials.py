@@ -6,14 +6,14 @@ from typing import Any, TypedDict, TypeVar, Unpack
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
 from gateway.cli.input.import_request import read_secret
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
-from gateway.domain.credentials import Place
+from gateway.domain.credentials import CredentialLocation
 
 _NOUN = "credentials"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ class CredentialOptions(TypedDict):
 
 def credential_options(command: _Command) -> _Command:
     """Give a command FILE and the fields of one credential."""
-    place = click.Choice([place.value for place in Place])
+    place = click.Choice([place.value for place in CredentialLocation])
     for decorate in (
         click.option(
             "--origin", "origins", multiple=True, help="An origin it is sent to, and no other; may be given again."
@@ -56,27 +56,27 @@ def credential() -> None:
 
 @credential.command("list")
 @list_options(_NOUN)
-@at_tenant
-def list_credentials(desk: Desk, wanted: Wanted) -> None:
+@with_tenant
+def list_credentials(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's credentials, without their secrets."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "place", "field", "origins")
-    desk.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
+    context.show(items, lambda: render_table(names, [[text_at(item, name) for name in names] for item in items]))
 
 
 @credential.command("show")
 @click.argument("name")
-@at_tenant
-def show_credential(desk: Desk, name: str) -> None:
+@with_tenant
+def show_credential(context: AdminContext, name: str) -> None:
     """Show a credential, but for its secret."""
-    found = desk.admin.get(desk.tenant_path(_NOUN, name))
-    desk.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN]))
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: render_pairs([(one.removesuffix("_at"), text_at(found, one)) for one in _SHOWN]))
 
 
 @credential.command("create")
 @credential_options
-@at_tenant
-def create_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+@with_tenant
+def create_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
     """Store every credential that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
 
     \b
@@ -84,13 +84,13 @@ def create_credential(desk: Desk, file: str | None, **options: Unpack[Credential
       gateway credential create --name vendor --place bearer \\
         --origin https://api.example.com --secret env:VENDOR_TOKEN
     """
-    create_all(desk, _NOUN, declared(file, _fields(options)))
+    create_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @credential.command("update")
 @credential_options
-@at_tenant
-def update_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+@with_tenant
+def update_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
     """Replace every credential that FILE declares, or the one of the options: secret, place and origins.
 
     \b
@@ -98,13 +98,13 @@ def update_credential(desk: Desk, file: str | None, **options: Unpack[Credential
       gateway credential update --name vendor --place header --field X-Key \\
         --origin https://api.example.com --secret @key.txt
     """
-    replace_all(desk, _NOUN, declared(file, _fields(options)))
+    replace_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @credential.command("set")
 @credential_options
-@at_tenant
-def set_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOptions]) -> None:
+@with_tenant
+def set_credential(context: AdminContext, file: str | None, **options: Unpack[CredentialOptions]) -> None:
     """Create or replace every credential that FILE declares, or the one of the options.
 
     \b
@@ -112,21 +112,21 @@ def set_credential(desk: Desk, file: str | None, **options: Unpack[CredentialOpt
       gateway credential set --name legacy --place basic --username robot \\
         --origin https://old.example.com --secret env:LEGACY_PASSWORD
     """
-    set_all(desk, _NOUN, declared(file, _fields(options)))
+    set_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @credential.command("delete")
 @click.argument("name")
 @confirm_option
-@at_tenant
-def delete_credential(desk: Desk, name: str, yes: bool) -> None:
+@with_tenant
+def delete_credential(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a credential that no handler names."""
-    delete_one(desk, _NOUN, name, is_sure=yes)
+    delete_one(context, _NOUN, name, is_sure=yes)
 
 
 def _fields(options: CredentialOptions) -> JsonObject:
     secret = options["secret"]
-    told = "password" if options["place"] == Place.BASIC else "value"
+    told = "password" if options["place"] == CredentialLocation.BASIC else "value"
     fields: JsonObject = {
         "name": options["name"],
         "place": options["place"],

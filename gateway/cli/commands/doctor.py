@@ -11,12 +11,12 @@ from click.core import ParameterSource
 
 from gateway.app.installation import describe_installation
 from gateway.app.python.plugins import load_extras
-from gateway.app.secrets import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, Keys
+from gateway.app.secrets import OPERATOR_KEY_FILE, SECRET_KEYS_FILE, GatewayKeys
 from gateway.catalog.doctor.doctor import Doctor
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import read_settings
 from gateway.cli.client.locations import DEFAULT_FOLDER, find_admin_key, is_loopback
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure, failure_of
 from gateway.cli.input.json_fields import JsonObject, as_objects, text_at
 from gateway.cli.input.options import chosen, chosen_url, folder_option, json_option, key_option, url_option, wants_json
@@ -53,7 +53,7 @@ def examine() -> None:
         findings, place = _examine_here()
     _print(findings, place)
     if any(text_at(finding, "status") == Verdict.FAILED for finding in findings):
-        click.get_current_context().exit(Exit.FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 def _is_url_said() -> bool:
@@ -69,7 +69,7 @@ def _is_url_said() -> bool:
 def _ask(url: str) -> list[JsonObject]:
     """The findings of a running gateway about itself."""
     key = find_admin_key(url, given=chosen("key"), folder=Path(chosen("data_dir") or DEFAULT_FOLDER))
-    with Admin(url, key) as admin:
+    with AdminApi(url, key) as admin:
         return as_objects(admin.get(path_of("doctor")).get("findings"))
 
 
@@ -78,10 +78,10 @@ def _ask_holder(url: str, folder: Path) -> list[JsonObject]:
     try:
         return _ask(url)
     except Failure as failure:
-        if failure.exit_code is not Exit.UNREACHABLE:
+        if failure.exit_code is not ExitCode.UNREACHABLE:
             raise
         said = f"a gateway holds {folder} and does not answer at {url}: give its --url"
-        raise Failure(said, Exit.UNREACHABLE) from None
+        raise Failure(said, ExitCode.UNREACHABLE) from None
 
 
 def _examine_here() -> tuple[list[JsonObject], str]:
@@ -117,12 +117,12 @@ async def _examine(settings: Settings, database_url: str, redis_url: str) -> Seq
     return await Doctor(facts).examine()
 
 
-def _read_keys(settings: Settings) -> Keys:
+def _read_keys(settings: Settings) -> GatewayKeys:
     """The keys a gateway would run with; unlike a start, this makes none."""
     configured = tuple(key.get_secret_value() for key in settings.secret_keys)
     kept = _read(settings.data_dir / SECRET_KEYS_FILE)
     operator = settings.operator_key
-    return Keys(
+    return GatewayKeys(
         secret_keys=configured or tuple(kept.split(",") if kept else ()),
         operator_key=operator.get_secret_value() if operator else _read(settings.data_dir / OPERATOR_KEY_FILE),
         operator_key_is_new=False,

@@ -6,9 +6,9 @@ from typing import TypedDict, Unpack
 import click
 
 from gateway.cli.arguments import parse_arguments
-from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.primitives import TOOLS, find_place
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_object, is_object, pick, text_at
 from gateway.cli.input.options import limit_option
@@ -68,39 +68,39 @@ class SetOptions(TypedDict):
 @click.option("--drop", multiple=True, metavar="PATH", help="Answer all but such parts.")
 @click.option("--default", "defaults", multiple=True, type=click.Choice(_MEMBERS), help="As the document says again.")
 @click.option("--reset", is_flag=True, help="All as the document says again.")
-@at_tenant
-def set_tool(desk: Desk, name: str, **options: Unpack[SetOptions]) -> None:
+@with_tenant
+def set_tool(context: AdminContext, name: str, **options: Unpack[SetOptions]) -> None:
     """Say what is wanted otherwise of imported tool NAME than its document says; imports keep it.
 
     A tool of the tenant's own is created or replaced by `gateway tool put`.
     """
-    place = find_place(desk, TOOLS, name)
-    found, tag = desk.admin.get_with_tag(place)
+    place = find_place(context, TOOLS, name)
+    found, tag = context.admin.get_with_tag(place)
     if options["reset"]:
         if any(value for member, value in options.items() if member != "reset") or options["hidden"] is not None:
-            raise Failure("--reset takes everything away: give it alone", Exit.USAGE)
-        desk.admin.send("DELETE", f"{place}/override", if_match=tag)
-        desk.show({"reset": name}, lambda: f"{name} is as its document says")
+            raise Failure("--reset takes everything away: give it alone", ExitCode.USAGE)
+        context.admin.send("DELETE", f"{place}/override", if_match=tag)
+        context.show({"reset": name}, lambda: f"{name} is as its document says")
         return
     wanted = _wanted(options, found)
     if not wanted:
-        raise Failure("nothing to set: give an option, such as --title", Exit.USAGE)
-    saved = desk.admin.send("PATCH", place, wanted, if_match=tag)
-    desk.show(saved, lambda: _describe(as_object(saved.get("override")), text_at(saved, "name")))
+        raise Failure("nothing to set: give an option, such as --title", ExitCode.USAGE)
+    saved = context.admin.send("PATCH", place, wanted, if_match=tag)
+    context.show(saved, lambda: _describe(as_object(saved.get("override")), text_at(saved, "name")))
 
 
 @click.command("overrides")
 @click.argument("name")
 @limit_option
-@at_tenant
-def list_overrides(desk: Desk, name: str, limit: int | None) -> None:
+@with_tenant
+def list_overrides(context: AdminContext, name: str, limit: int | None) -> None:
     """List what is wanted otherwise of the tools of source NAME, also of operations that are gone."""
-    items = list(desk.admin.pages(desk.tenant_path("sources", name, "overrides"), limit=limit))
+    items = list(context.admin.pages(context.tenant_path("sources", name, "overrides"), limit=limit))
     rows = [
         (text_at(item, "operation"), text_at(item, "tool") or "(gone)", shorten(_summary(item), _WIDTH))
         for item in items
     ]
-    desk.show(items, lambda: render_table(("operation", "tool", "override"), rows))
+    context.show(items, lambda: render_table(("operation", "tool", "override"), rows))
 
 
 def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
@@ -122,14 +122,14 @@ def _wanted(options: SetOptions, found: JsonObject) -> JsonObject:
     if any(cut.values()):
         wanted["result"] = {name: value for name, value in cut.items() if value}
     if twice := [member for member in options["defaults"] if member in wanted]:
-        raise Failure(f"--default {twice[0]} and another value for it do not go together", Exit.USAGE)
+        raise Failure(f"--default {twice[0]} and another value for it do not go together", ExitCode.USAGE)
     return wanted | dict.fromkeys(options["defaults"])
 
 
 def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
     stored = _stored(found, "pinned")
     if missing := [name for name in options["unpins"] if name not in stored]:
-        raise Failure(f"{missing[0]!r} is not pinned", Exit.USAGE)
+        raise Failure(f"{missing[0]!r} is not pinned", ExitCode.USAGE)
     document = as_object(found.get("document")) or found
     schema = pick(document, "definition", "inputSchema")
     left = {name: value for name, value in stored.items() if name not in options["unpins"]}
@@ -139,7 +139,7 @@ def _pinned(options: SetOptions, found: JsonObject) -> JsonObject | None:
 def _hint(text: str) -> tuple[str, bool]:
     name, _, value = text.partition("=")
     if name not in _HINTS or value not in {"yes", "no"}:
-        raise Failure(f"{text!r} is no hint: write HINT=yes or HINT=no, of {', '.join(_HINTS)}", Exit.USAGE)
+        raise Failure(f"{text!r} is no hint: write HINT=yes or HINT=no, of {', '.join(_HINTS)}", ExitCode.USAGE)
     return _HINTS[name], value == "yes"
 
 

@@ -6,8 +6,8 @@ from typing import TypedDict, Unpack
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.admin_context import AdminContext, with_tenant
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at
 from gateway.cli.output.tables import render_pairs
@@ -31,11 +31,11 @@ def policy() -> None:
 
 
 @policy.command("show")
-@at_tenant
-def show_policy(desk: Desk) -> None:
+@with_tenant
+def show_policy(context: AdminContext) -> None:
     """Show a tenant's policy."""
-    found = desk.admin.get(desk.tenant_path("policy"))
-    desk.show(found, lambda: _describe(found))
+    found = context.admin.get(context.tenant_path("policy"))
+    context.show(found, lambda: _describe(found))
 
 
 @policy.command("set")
@@ -50,19 +50,21 @@ def show_policy(desk: Desk) -> None:
     metavar="ORIGIN",
     help="What declared `http` handlers may call, and nothing else; may be given again; `any` for everything.",
 )
-@at_tenant
-def set_policy(desk: Desk, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]) -> None:
+@with_tenant
+def set_policy(
+    context: AdminContext, limits: tuple[str, ...], origins: tuple[str, ...], **given: Unpack[_Decisions]
+) -> None:
     """Change what is given; the rest of the policy stays as it is."""
     decisions = {level: decision for level, decision in given.items() if decision is not None}
     changed_limits = parse_limits(limits)
     reach = _reach(origins)
     if not decisions and not changed_limits and not reach:
-        raise Failure("nothing to change: give a level, --limit or --http-origin", Exit.USAGE)
-    current, tag = desk.admin.get_with_tag(desk.tenant_path("policy"))
+        raise Failure("nothing to change: give a level, --limit or --http-origin", ExitCode.USAGE)
+    current, tag = context.admin.get_with_tag(context.tenant_path("policy"))
     wanted: JsonObject = {level: current.get(level) for level in _LEVELS}
     wanted |= {**decisions, **reach, "limits": changed_limits}
-    stored = desk.admin.send("PUT", desk.tenant_path("policy"), wanted, if_match=tag)
-    desk.show(stored, lambda: _describe(stored))
+    stored = context.admin.send("PUT", context.tenant_path("policy"), wanted, if_match=tag)
+    context.show(stored, lambda: _describe(stored))
 
 
 def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
@@ -75,14 +77,14 @@ def parse_limits(given: tuple[str, ...]) -> dict[str, float | int]:
     for text in given:
         name, equals, raw = text.partition("=")
         if not equals or name not in LIMITS:
-            raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", Exit.USAGE)
+            raise Failure(f"--limit {text}: the limits are {', '.join(LIMITS)}, written NAME=NUMBER", ExitCode.USAGE)
         limits[name] = _number(text, raw)
     return limits
 
 
 def _reach(origins: tuple[str, ...]) -> JsonObject:
     if _ANY in origins and len(origins) > 1:
-        raise Failure(f"--http-origin {_ANY} stands alone", Exit.USAGE)
+        raise Failure(f"--http-origin {_ANY} stands alone", ExitCode.USAGE)
     return {"http_origins": None if _ANY in origins else list(origins)} if origins else {}
 
 
@@ -90,7 +92,7 @@ def _number(text: str, raw: str) -> float | int:
     try:
         return int(raw) if raw.strip().lstrip("-").isdigit() else float(raw)
     except ValueError:
-        raise Failure(f"--limit {text}: {raw!r} is no number", Exit.USAGE) from None
+        raise Failure(f"--limit {text}: {raw!r} is no number", ExitCode.USAGE) from None
 
 
 def _describe(found: JsonObject) -> str:

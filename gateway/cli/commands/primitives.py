@@ -8,13 +8,13 @@ from urllib.parse import quote
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant, confirm
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import only_one, read_declarations, text_in
 from gateway.cli.input.declared_items import send_all
 from gateway.cli.input.json_fields import JsonObject, as_objects, pick, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table, shorten
 
@@ -23,7 +23,7 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noun:
+class CommandNoun:
     """One family: where it is in the API, and by which member of a definition and of an answer it is addressed."""
 
     words: str
@@ -38,10 +38,10 @@ class Noun:
         return "NAME" if self.member == "name" else "URI"
 
 
-TOOLS = Noun(words="tool", segment="tools", member="name", shown="name", prefix="tol_")
-PROMPTS = Noun(words="prompt", segment="prompts", member="name", shown="name", prefix="pro_")
-RESOURCES = Noun(words="resource", segment="resources", member="uri", shown="uri", prefix="res_")
-TEMPLATES = Noun(
+TOOLS = CommandNoun(words="tool", segment="tools", member="name", shown="name", prefix="tol_")
+PROMPTS = CommandNoun(words="prompt", segment="prompts", member="name", shown="name", prefix="pro_")
+RESOURCES = CommandNoun(words="resource", segment="resources", member="uri", shown="uri", prefix="res_")
+TEMPLATES = CommandNoun(
     words="resource template",
     segment="resource-templates",
     member="uriTemplate",
@@ -50,7 +50,7 @@ TEMPLATES = Noun(
 )
 
 
-def make_group(noun: Noun) -> click.Group:
+def make_group(noun: CommandNoun) -> click.Group:
     """The commands that every family has."""
     about = f"List, show, declare and switch a tenant's {noun.words}s."
     group = Commands(noun.words.replace(" ", "-"), help=about)
@@ -61,23 +61,23 @@ def make_group(noun: Noun) -> click.Group:
     return group
 
 
-def find_place(desk: Desk, noun: Noun, name: str) -> str:
+def find_place(context: AdminContext, noun: CommandNoun, name: str) -> str:
     """The path of the item that a person names by name, URI or id.
 
     Raises:
         Failure: there is none.
     """
     if name.startswith(noun.prefix) or (noun.member == "name" and _is_plain(name)):
-        return desk.tenant_path(noun.segment, name)
-    path = desk.tenant_path(noun.segment)
+        return context.tenant_path(noun.segment, name)
+    path = context.tenant_path(noun.segment)
     if noun.member == "name":
-        items = list(desk.admin.pages(path))
+        items = list(context.admin.pages(path))
     else:
-        items = as_objects(desk.admin.get(f"{path}?uri={quote(name, safe='')}").get("items"))
+        items = as_objects(context.admin.get(f"{path}?uri={quote(name, safe='')}").get("items"))
     item = next((item for item in items if text_at(item, noun.shown) == name), None)
     if item is None:
-        raise Failure(f"no such {noun.words}", Exit.NOT_FOUND)
-    return desk.tenant_path(noun.segment, text_at(item, "id"))
+        raise Failure(f"no such {noun.words}", ExitCode.NOT_FOUND)
+    return context.tenant_path(noun.segment, text_at(item, "id"))
 
 
 def render_trial(answer: JsonObject, result: str) -> str:
@@ -88,84 +88,84 @@ def render_trial(answer: JsonObject, result: str) -> str:
     return "\n".join([*lines, "", result])
 
 
-def _lists(noun: Noun) -> click.Command:
+def _lists(noun: CommandNoun) -> click.Command:
     @list_options(noun.segment)
-    @at_tenant
-    def run(desk: Desk, wanted: Wanted) -> None:
-        items = list(desk.admin.pages(desk.tenant_path(noun.segment), limit=wanted.limit, query=wanted.query))
+    @with_tenant
+    def run(context: AdminContext, wanted: ListArguments) -> None:
+        items = list(context.admin.pages(context.tenant_path(noun.segment), limit=wanted.limit, query=wanted.query))
         titles = (noun.shown.replace("_", " "), "safety", "from", "description")
         rows = [(text_at(item, noun.shown), _level(item), _origin(item), _summary(item)) for item in items]
-        desk.show(items, lambda: render_table(titles, rows))
+        context.show(items, lambda: render_table(titles, rows))
 
     return click.command("list", help=f"List a tenant's {noun.words}s, wherever they come from.")(run)
 
 
-def _shows(noun: Noun) -> click.Command:
+def _shows(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
-    @at_tenant
-    def run(desk: Desk, name: str) -> None:
-        found = desk.admin.get(find_place(desk, noun, name))
-        desk.show(found, lambda: _describe(noun, found))
+    @with_tenant
+    def run(context: AdminContext, name: str) -> None:
+        found = context.admin.get(find_place(context, noun, name))
+        context.show(found, lambda: _describe(noun, found))
 
     return click.command("show", help=f"Show one {noun.words} with its definition and its handler.")(run)
 
 
-def _creates(noun: Noun) -> click.Command:
+def _creates(noun: CommandNoun) -> click.Command:
     @click.argument("file")
-    @at_tenant
-    def run(desk: Desk, file: str) -> None:
-        path = desk.tenant_path(noun.segment)
-        done = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
-        desk.show(done, lambda: _tell(noun, "created", done))
+    @with_tenant
+    def run(context: AdminContext, file: str) -> None:
+        path = context.tenant_path(noun.segment)
+        done = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
+        context.show(done, lambda: _tell(noun, "created", done))
 
     return click.command("create", help=f"Create every {noun.words} that FILE declares (JSON or YAML; - reads stdin).")(
         run
     )
 
 
-def _updates(noun: Noun) -> click.Command:
+def _updates(noun: CommandNoun) -> click.Command:
     @click.argument("file")
     @click.argument("name", required=False, metavar=f"[{noun.metavar}]")
-    @at_tenant
-    def run(desk: Desk, file: str, name: str | None) -> None:
+    @with_tenant
+    def run(context: AdminContext, file: str, name: str | None) -> None:
         declarations = read_declarations(file) if name is None else [only_one(read_declarations(file))]
-        done = send_all(declarations, lambda body: _put(desk, noun, body, name))
-        desk.show(done, lambda: _tell(noun, "updated", done))
+        done = send_all(declarations, lambda body: _put(context, noun, body, name))
+        context.show(done, lambda: _tell(noun, "updated", done))
 
     about = f"Replace every {noun.words} that FILE declares; {noun.metavar} says which, where the file gives another."
     return click.command("update", help=about)(run)
 
 
-def _sets(noun: Noun) -> click.Command:
+def _sets(noun: CommandNoun) -> click.Command:
     @click.argument("file")
-    @at_tenant
-    def run(desk: Desk, file: str) -> None:
-        done = send_all(read_declarations(file), lambda body: _create_or_replace(desk, noun, body))
-        desk.show(done, lambda: _tell(noun, "set", done))
+    @with_tenant
+    def run(context: AdminContext, file: str) -> None:
+        done = send_all(read_declarations(file), lambda body: _create_or_replace(context, noun, body))
+        context.show(done, lambda: _tell(noun, "set", done))
 
     about = f"Create or replace every {noun.words} that FILE declares (JSON or YAML; - reads stdin)."
     return click.command("put" if noun is TOOLS else "set", help=about)(run)  # `tool set` sets overrides
 
 
-def _create_or_replace(desk: Desk, noun: Noun, body: JsonObject) -> JsonObject:
+def _create_or_replace(context: AdminContext, noun: CommandNoun, body: JsonObject) -> JsonObject:
     named = _name_in(noun, body)
-    path = desk.tenant_path(noun.segment)
+    path = context.tenant_path(noun.segment)
     if noun.member != "name":
-        return desk.admin.send("PUT", f"{path}?uri={quote(named, safe='')}", body)
+        return context.admin.send("PUT", f"{path}?uri={quote(named, safe='')}", body)
     if _is_plain(named):
-        return desk.admin.send("PUT", desk.tenant_path(noun.segment, named), body)
+        return context.admin.send("PUT", context.tenant_path(noun.segment, named), body)
     try:
-        return _put(desk, noun, body, named)  # no path has such a name
+        return _put(context, noun, body, named)  # no path has such a name
     except Failure as failure:
-        if failure.exit_code is not Exit.NOT_FOUND:
+        if failure.exit_code is not ExitCode.NOT_FOUND:
             raise
-    return desk.admin.send("POST", path, body)
+    return context.admin.send("POST", path, body)
 
 
-def _name_in(noun: Noun, body: JsonObject) -> str:
+def _name_in(noun: CommandNoun, body: JsonObject) -> str:
     named = text_in(body, "definition", noun.member)
     if not named:
-        raise Failure(f"/definition/{noun.member}: required", Exit.USAGE)
+        raise Failure(f"/definition/{noun.member}: required", ExitCode.USAGE)
     return named
 
 
@@ -174,49 +174,49 @@ def _is_plain(name: str) -> bool:
     return _PLAIN.issuperset(name) and bool(name.strip("."))
 
 
-def _put(desk: Desk, noun: Noun, body: JsonObject, name: str | None) -> JsonObject:
-    place = find_place(desk, noun, name or _name_in(noun, body))
-    _, tag = desk.admin.get_with_tag(place)
-    return desk.admin.send("PUT", place, body, if_match=tag)
+def _put(context: AdminContext, noun: CommandNoun, body: JsonObject, name: str | None) -> JsonObject:
+    place = find_place(context, noun, name or _name_in(noun, body))
+    _, tag = context.admin.get_with_tag(place)
+    return context.admin.send("PUT", place, body, if_match=tag)
 
 
-def _switches(noun: Noun, verb: str, *, is_enabled: bool) -> click.Command:
+def _switches(noun: CommandNoun, verb: str, *, is_enabled: bool) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
-    @at_tenant
-    def run(desk: Desk, name: str) -> None:
-        saved = desk.admin.send("PATCH", find_place(desk, noun, name), {"enabled": is_enabled})
-        desk.show(saved, lambda: f"{verb}d {name}")
+    @with_tenant
+    def run(context: AdminContext, name: str) -> None:
+        saved = context.admin.send("PATCH", find_place(context, noun, name), {"enabled": is_enabled})
+        context.show(saved, lambda: f"{verb}d {name}")
 
     meaning = "Give clients" if is_enabled else "Keep from clients"
     return click.command(verb, help=f"{meaning} a {noun.words}; its declaration stays.")(run)
 
 
-def _deletes(noun: Noun) -> click.Command:
+def _deletes(noun: CommandNoun) -> click.Command:
     @click.argument("name", metavar=noun.metavar)
     @confirm_option
-    @at_tenant
-    def run(desk: Desk, name: str, yes: bool) -> None:
+    @with_tenant
+    def run(context: AdminContext, name: str, yes: bool) -> None:
         confirm(f"Delete {noun.words} {name}?", is_sure=yes)
-        desk.admin.send("DELETE", find_place(desk, noun, name))
-        desk.show({"deleted": name}, lambda: f"deleted {name}")
+        context.admin.send("DELETE", find_place(context, noun, name))
+        context.show({"deleted": name}, lambda: f"deleted {name}")
 
     return click.command("delete", help=f"Delete a {noun.words} of the tenant's own.")(run)
 
 
-def _validates(noun: Noun) -> click.Command:
+def _validates(noun: CommandNoun) -> click.Command:
     @click.argument("file")
-    @at_tenant
-    def run(desk: Desk, file: str) -> None:
-        path = desk.tenant_path(noun.segment, "validate")
-        judged = send_all(read_declarations(file), lambda body: desk.admin.send("POST", path, body))
+    @with_tenant
+    def run(context: AdminContext, file: str) -> None:
+        path = context.tenant_path(noun.segment, "validate")
+        judged = send_all(read_declarations(file), lambda body: context.admin.send("POST", path, body))
         titles = ("name", "safety", "because")
         rows = [[text_at(one, name) for name in ("name", "safety", "safety_reasons")] for one in judged]
-        desk.show(judged, lambda: render_table(titles, rows))
+        context.show(judged, lambda: render_table(titles, rows))
 
     return click.command("validate", help=f"Judge every {noun.words} that FILE declares; nothing is stored.")(run)
 
 
-def _tell(noun: Noun, verb: str, done: Sequence[JsonObject]) -> str:
+def _tell(noun: CommandNoun, verb: str, done: Sequence[JsonObject]) -> str:
     return "\n".join(f"{verb} {text_at(one, noun.shown)} ({_level(one)})" for one in done)
 
 
@@ -234,7 +234,7 @@ def _summary(item: JsonObject) -> str:
     return shorten(text_at(item, "definition", "description"), _DESCRIPTION_WIDTH)
 
 
-def _describe(noun: Noun, found: JsonObject) -> str:
+def _describe(noun: CommandNoun, found: JsonObject) -> str:
     pairs = [
         (noun.shown.replace("_", " "), text_at(found, noun.shown)),
         ("id", text_at(found, "id")),

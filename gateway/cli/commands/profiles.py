@@ -6,10 +6,10 @@ from typing import Any, TypedDict, TypeVar, Unpack
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.input.declared_items import create_all, declared, delete_one, replace_all, set_all
 from gateway.cli.input.json_fields import JsonObject, as_object, as_objects, number_at, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table, thousands
 from gateway.domain.primitives import Family
@@ -68,10 +68,10 @@ def profile() -> None:
 
 @profile.command("list")
 @list_options(_NOUN)
-@at_tenant
-def list_profiles(desk: Desk, wanted: Wanted) -> None:
+@with_tenant
+def list_profiles(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's profiles, and what each costs a client."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("name", "tools", "bytes", "tokens (estimate)", "description")
     rows = [
         (
@@ -83,22 +83,22 @@ def list_profiles(desk: Desk, wanted: Wanted) -> None:
         )
         for item in items
     ]
-    desk.show(items, lambda: render_table(titles, rows, numbers=(1, 2, 3)))
+    context.show(items, lambda: render_table(titles, rows, numbers=(1, 2, 3)))
 
 
 @profile.command("show")
 @click.argument("name")
-@at_tenant
-def show_profile(desk: Desk, name: str) -> None:
+@with_tenant
+def show_profile(context: AdminContext, name: str) -> None:
     """Show one profile with its rules."""
-    found = desk.admin.get(desk.tenant_path(_NOUN, name))
-    desk.show(found, lambda: _describe(found))
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(found))
 
 
 @profile.command("create")
 @profile_options
-@at_tenant
-def create_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+@with_tenant
+def create_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
     """Create every profile that FILE declares (JSON or YAML; - reads stdin), or the one of the options.
 
     \b
@@ -106,13 +106,13 @@ def create_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOption
       gateway profile create --name support --description "Reading alone" \\
         --include-safety safe --exclude-name 'admin_*'
     """
-    create_all(desk, _NOUN, declared(file, _fields(options)))
+    create_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @profile.command("update")
 @profile_options
-@at_tenant
-def update_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+@with_tenant
+def update_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
     """Replace every profile that FILE declares, or the one of the options.
 
     \b
@@ -120,13 +120,13 @@ def update_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOption
       gateway profile update --name support --description "Reading alone" \\
         --include-safety safe --exclude-name 'admin_*'
     """
-    replace_all(desk, _NOUN, declared(file, _fields(options)))
+    replace_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @profile.command("set")
 @profile_options
-@at_tenant
-def set_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions]) -> None:
+@with_tenant
+def set_profile(context: AdminContext, file: str | None, **options: Unpack[ProfileOptions]) -> None:
     """Create or replace every profile that FILE declares, or the one of the options.
 
     \b
@@ -134,16 +134,16 @@ def set_profile(desk: Desk, file: str | None, **options: Unpack[ProfileOptions])
       gateway profile set --name support --description "Reading alone" \\
         --include-safety safe --exclude-name 'admin_*'
     """
-    set_all(desk, _NOUN, declared(file, _fields(options)))
+    set_all(context, _NOUN, declared(file, _fields(options)))
 
 
 @profile.command("delete")
 @click.argument("name")
 @confirm_option
-@at_tenant
-def delete_profile(desk: Desk, name: str, yes: bool) -> None:
+@with_tenant
+def delete_profile(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a profile that no key is bound to."""
-    delete_one(desk, _NOUN, name, is_sure=yes)
+    delete_one(context, _NOUN, name, is_sure=yes)
 
 
 def _describe(found: JsonObject) -> str:

@@ -10,7 +10,7 @@ import httpx
 
 from gateway.cli.client.locations import find_key, mcp_url
 from gateway.cli.client.mcp_endpoint import request_body, request_headers
-from gateway.cli.exit_codes import Exit, exit_for_status
+from gateway.cli.exit_codes import ExitCode, exit_for_status
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, as_list, as_object, pick, text_at
 from gateway.cli.input.options import chosen, chosen_url, json_option, key_option, tenant_option, url_option, wants_json
@@ -39,10 +39,12 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
     """
     tenant = chosen("tenant")
     if not tenant:
-        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", Exit.USAGE)
+        raise Failure("no tenant: give --tenant or set GATEWAY_TENANT", ExitCode.USAGE)
     as_json = wants_json()
     with httpx.Client(headers={"Authorization": f"Bearer {find_key(chosen('key'))}"}, trust_env=False) as http:
-        follower = Follower(http, mcp_url(chosen_url(), tenant), uris, say=lambda text: click.echo(text, err=True))
+        follower = ResourceWatcher(
+            http, mcp_url(chosen_url(), tenant), uris, say=lambda text: click.echo(text, err=True)
+        )
         for number, uri in enumerate(follower.updates(), 1):
             at = datetime.now().astimezone().isoformat(timespec="milliseconds")
             click.echo(json.dumps({"at": at, "updated": uri}) if as_json else drop_controls(f"{at}  {uri}"))
@@ -50,7 +52,7 @@ def watch_resource(uris: tuple[str, ...], count: int | None) -> None:
                 return
 
 
-class Follower:
+class ResourceWatcher:
     """One subscription to some resources, listened to anew whenever it ends."""
 
     def __init__(self, http: httpx.Client, url: str, uris: tuple[str, ...], *, say: Callable[[str], None]) -> None:
@@ -77,7 +79,7 @@ class Follower:
                 if not self._was_heard:
                     raise unanswered(self._url, error) from None
             except Failure as failure:
-                if not self._was_heard or failure.exit_code is not Exit.BUSY:
+                if not self._was_heard or failure.exit_code is not ExitCode.BUSY:
                     raise
             self._say("listening again; what changed in between may have been missed")
             time.sleep(pause)  # nothing says when a gateway that is gone is back
@@ -106,7 +108,7 @@ class Follower:
         granted = as_list(pick(message, "params", "notifications", "resourceSubscriptions"))
         missing = [uri for uri in self._uris if uri not in granted]
         if missing:
-            raise Failure(f"this key can read no resource {missing[0]!r}", Exit.NOT_FOUND)
+            raise Failure(f"this key can read no resource {missing[0]!r}", ExitCode.NOT_FOUND)
         self._was_heard = True
         self._say(f"following {', '.join(self._uris)}")
 

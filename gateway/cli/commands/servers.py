@@ -7,7 +7,7 @@ from typing import Unpack
 import click
 
 from gateway.cli.input.import_options import (
-    ImportOptions,
+    ImportArguments,
     base_url_option,
     credential_option,
     expose_option,
@@ -55,7 +55,7 @@ def migrate() -> None:
 @credential_option
 @login_option
 @json_option
-def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportOptions]) -> None:
+def try_spec(spec: str, port: int, data_dir: Path | None, **options: Unpack[ImportArguments]) -> None:
     """Serve SPEC (a path, a URL, or - for standard input) as tools until Ctrl-C.
 
     Starts a gateway with servers of its own, imports the document, and prints its report, its price, one ready

@@ -6,13 +6,13 @@ import click
 
 from gateway.cli.advice import advise, explain_no_tools
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant, confirm
+from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.commands.overrides import list_overrides
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of, read_document
 from gateway.cli.input.import_options import (
-    ImportOptions,
+    ImportArguments,
     base_url_option,
     credential_option,
     entry_option,
@@ -23,7 +23,7 @@ from gateway.cli.input.import_options import (
 )
 from gateway.cli.input.import_request import REPLACED, Upload, import_fields, upload
 from gateway.cli.input.json_fields import JsonObject, as_object, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.input.selections import describe_rules, selection_options
 from gateway.cli.output.progress import Progress
@@ -54,22 +54,22 @@ source.add_command(list_overrides)
 
 @source.command("list")
 @list_options(_NOUN)
-@at_tenant
-def list_sources(desk: Desk, wanted: Wanted) -> None:
+@with_tenant
+def list_sources(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's sources."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "title", "prefix", "expose", "active_version", "updated_at")
     rows = [[text_at(item, name) for name in names] for item in items]
-    desk.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
+    context.show(items, lambda: render_table(("name", "title", "prefix", "expose", "version", "updated"), rows))
 
 
 @source.command("show")
 @click.argument("name")
-@at_tenant
-def show_source(desk: Desk, name: str) -> None:
+@with_tenant
+def show_source(context: AdminContext, name: str) -> None:
     """Show one source."""
-    found = desk.admin.get(desk.tenant_path(_NOUN, name))
-    desk.show(found, lambda: _describe(found))
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(found))
 
 
 @source.command("add")
@@ -84,17 +84,17 @@ def show_source(desk: Desk, name: str) -> None:
 @selection_options
 @output_schemas_option
 @dry_run_option
-@at_tenant
+@with_tenant
 def add_source(
-    desk: Desk, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportOptions]
+    context: AdminContext, name: str, spec: str, entry: str | None, dry_run: bool, **options: Unpack[ImportArguments]
 ) -> None:
     """Import SPEC (a path, a URL, or - for standard input) as source NAME.
 
     A document of several files is given as a zip, tar or tar.gz of them.
     """
     body: JsonObject = {"name": name, **import_fields(options)} | ({"dry_run": True} if dry_run else {})
-    answer = _import(desk, "POST", desk.tenant_path(_NOUN), (spec, entry), body)
-    desk.show(answer, lambda: _render_import(answer, name))
+    answer = _import(context, "POST", context.tenant_path(_NOUN), (spec, entry), body)
+    context.show(answer, lambda: _render_import(answer, name))
 
 
 @source.command("set")
@@ -110,9 +110,16 @@ def add_source(
 @output_schemas_option
 @dry_run_option
 @removals_option
-@at_tenant
+@with_tenant
 def set_source(
-    desk: Desk, name: str, spec: str, *, entry: str | None, dry_run: bool, yes: bool, **options: Unpack[ImportOptions]
+    context: AdminContext,
+    name: str,
+    spec: str,
+    *,
+    entry: str | None,
+    dry_run: bool,
+    yes: bool,
+    **options: Unpack[ImportArguments],
 ) -> None:
     """Import SPEC as source NAME, or replace the document and options of that source; credentials stay without one.
 
@@ -120,8 +127,8 @@ def set_source(
     remove tools is refused without --yes.
     """
     flags = ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
-    answer = _import(desk, "PUT", desk.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
-    desk.show(answer, lambda: _render_import(answer, name))
+    answer = _import(context, "PUT", context.tenant_path(_NOUN, name), (spec, entry), import_fields(options) | flags)
+    context.show(answer, lambda: _render_import(answer, name))
 
 
 @source.command("update")
@@ -137,16 +144,16 @@ def set_source(
 @output_schemas_option
 @dry_run_option
 @removals_option
-@at_tenant
+@with_tenant
 def update_source(
-    desk: Desk,
+    context: AdminContext,
     name: str,
     spec: str | None,
     *,
     entry: str | None,
     dry_run: bool,
     yes: bool,
-    **options: Unpack[ImportOptions],
+    **options: Unpack[ImportArguments],
 ) -> None:
     """Change a source: another document in SPEC, other options, other credentials.
 
@@ -154,56 +161,58 @@ def update_source(
     """
     fields = import_fields(options)
     wanted = fields | ({"dry_run": True} if dry_run else {}) | ({"allow_removals": True} if yes else {})
-    path = desk.tenant_path(_NOUN, name)
+    path = context.tenant_path(_NOUN, name)
     if spec is not None:
-        answer = _replace(desk, path, (spec, entry), wanted)
+        answer = _replace(context, path, (spec, entry), wanted)
     elif fields and entry is None:
-        answer = desk.admin.send("PATCH", path, wanted)
+        answer = context.admin.send("PATCH", path, wanted)
     else:
         reason = "nothing to change: give SPEC or an option" if entry is None else "--entry needs SPEC"
-        raise Failure(reason, Exit.USAGE)
-    desk.show(answer, lambda: _render_import(answer, name) if "report" in answer else _describe(answer))
+        raise Failure(reason, ExitCode.USAGE)
+    context.show(answer, lambda: _render_import(answer, name) if "report" in answer else _describe(answer))
 
 
 @source.command("report")
 @click.argument("name")
-@at_tenant
-def report_source(desk: Desk, name: str) -> None:
+@with_tenant
+def report_source(context: AdminContext, name: str) -> None:
     """Show what became of every operation, and what its tools cost a client."""
-    report = desk.admin.get(desk.tenant_path(_NOUN, name, "report"))
-    desk.show(report, lambda: render_report(report))
+    report = context.admin.get(context.tenant_path(_NOUN, name, "report"))
+    context.show(report, lambda: render_report(report))
 
 
 @source.command("delete")
 @click.argument("name")
 @confirm_option
-@at_tenant
-def delete_source(desk: Desk, name: str, yes: bool) -> None:
+@with_tenant
+def delete_source(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a source with its tools and credentials."""
     confirm(f"Delete source {name} with its tools and credentials?", is_sure=yes)
-    desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
-    desk.show({"deleted": name}, lambda: f"deleted {name}")
+    context.admin.send("DELETE", context.tenant_path(_NOUN, name))
+    context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
-def _import(desk: Desk, method: str, path: str, named: tuple[str, str | None], body: JsonObject) -> JsonObject:
+def _import(
+    context: AdminContext, method: str, path: str, named: tuple[str, str | None], body: JsonObject
+) -> JsonObject:
     """Send what a path, URL or standard input holds to be imported."""
     spec, entry = named
-    with Progress(is_silent=desk.as_json) as progress:
+    with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
         request = Upload(method=method, path=path, body=body, document=read_document(spec, entry=entry))
-        return upload(desk.admin, progress, request)
+        return upload(context.admin, progress, request)
 
 
-def _replace(desk: Desk, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
+def _replace(context: AdminContext, path: str, named: tuple[str, str | None], wanted: JsonObject) -> JsonObject:
     """Import another document under the options the source has, where no other is given."""
     spec, entry = named
-    with Progress(is_silent=desk.as_json) as progress:
+    with Progress(is_silent=context.as_json) as progress:
         progress.stage(f"Reading {name_of(spec)}")
         document = read_document(spec, entry=entry)
-        current, tag = desk.admin.get_with_tag(path)
+        current, tag = context.admin.get_with_tag(path)
         kept = {name: current[name] for name in REPLACED if current.get(name) is not None}
         request = Upload(method="PUT", path=path, body=kept | wanted, document=document, if_match=tag)
-        return upload(desk.admin, progress, request)
+        return upload(context.admin, progress, request)
 
 
 def _describe(found: JsonObject) -> str:

@@ -3,11 +3,11 @@
 import click
 
 from gateway.cli.arguments import parse_arguments
-from gateway.cli.client.admin_context import Desk, at_tenant
+from gateway.cli.client.admin_context import AdminContext, with_tenant
 from gateway.cli.commands.call import render_result
 from gateway.cli.commands.overrides import set_tool
 from gateway.cli.commands.primitives import TOOLS, find_place, make_group, render_trial
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.input.json_fields import JsonObject, as_object, pick
 
 tool = make_group(TOOLS)
@@ -18,14 +18,14 @@ tool.add_command(set_tool)
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
-@at_tenant
-def try_tool(desk: Desk, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
+@with_tenant
+def try_tool(context: AdminContext, name: str, arguments: tuple[str, ...], whole: str | None) -> None:
     """Call tool NAME as an admin, and show what was sent and what came back."""
-    place = find_place(desk, TOOLS, name)
-    schema = pick(desk.admin.get(place), "definition", "inputSchema")
+    place = find_place(context, TOOLS, name)
+    schema = pick(context.admin.get(place), "definition", "inputSchema")
     given: JsonObject = {"arguments": parse_arguments(arguments, whole=whole, schema=schema)}
-    answer = desk.admin.send("POST", f"{place}/try", given)
+    answer = context.admin.send("POST", f"{place}/try", given)
     result = as_object(answer.get("result"))
-    desk.show(answer, lambda: render_trial(answer, render_result(result)))
+    context.show(answer, lambda: render_trial(answer, render_result(result)))
     if result.get("isError") is True:
-        click.get_current_context().exit(Exit.FAILED)
+        click.get_current_context().exit(ExitCode.FAILED)

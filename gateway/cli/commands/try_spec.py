@@ -8,15 +8,15 @@ from pathlib import Path
 
 from gateway.app.server.serve import Running
 from gateway.cli.advice import advise, explain_no_tools
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.local_gateway import host, local_settings
 from gateway.cli.client.locations import mcp_url
 from gateway.cli.client.loopback import find_loopback
-from gateway.cli.client.mcp_endpoint import Endpoint
+from gateway.cli.client.mcp_endpoint import McpClient
 from gateway.cli.client.provision import ensure_key, ensure_source, ensure_tenant
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document, source_name
-from gateway.cli.input.import_options import ImportOptions
+from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import import_fields
 from gateway.cli.input.json_fields import JsonObject, as_object, number_at
 from gateway.cli.input.options import wants_json
@@ -42,7 +42,7 @@ class Trial:
     """A ready line that calls a tool; empty where there is none to call without thinking."""
 
 
-def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOptions) -> None:
+def try_document(spec: str, port: int, data_dir: Path | None, options: ImportArguments) -> None:
     """Serve the document as tools until Ctrl-C.
 
     Raises:
@@ -58,7 +58,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOpt
 
         def prepare(running: Running) -> None:
             name = source_name(spec)
-            with Admin(running.admin_url, running.operator_key) as admin:
+            with AdminApi(running.admin_url, running.operator_key) as admin:
                 ensure_tenant(admin, _TENANT)
                 path = path_of("tenants", _TENANT, "sources")
                 answer = ensure_source(admin, progress, path=path, fields={"name": name, **fields}, document=document)
@@ -68,7 +68,7 @@ def try_document(spec: str, port: int, data_dir: Path | None, options: ImportOpt
             if not count_tools(report):
                 show({"tools": 0, "report": report}, lambda: _render_report(report), as_json=as_json)
                 raise Failure(explain_no_tools(report))
-            with Endpoint(url, key) as endpoint:
+            with McpClient(url, key) as endpoint:
                 call = call_line(url, key, endpoint.tools())
             trial = Trial(name=name, url=url, key=key, report=report, reachable=reachable, call=call)
             show(_facts(trial), lambda: _render(trial), as_json=as_json)

@@ -3,9 +3,9 @@
 import click
 
 from gateway.cli.click_group import Commands
-from gateway.cli.client.admin_context import Desk, at_tenant, confirm
+from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
 
@@ -20,22 +20,22 @@ def watch() -> None:
 
 @watch.command("list")
 @list_options(_NOUN)
-@at_tenant
-def list_watches(desk: Desk, wanted: Wanted) -> None:
+@with_tenant
+def list_watches(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's watches, and how looking went."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     titles = ("id", "uri", "url", "seconds", "checked", "changed", "fault")
     names = ("id", "uri", "url", "interval_s", "checked_at", "changed_at", "fault")
-    desk.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
+    context.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
 
 
 @watch.command("show")
 @click.argument("watch_id", metavar="ID")
-@at_tenant
-def show_watch(desk: Desk, watch_id: str) -> None:
+@with_tenant
+def show_watch(context: AdminContext, watch_id: str) -> None:
     """Show a watch, and how looking went."""
-    found = desk.admin.get(desk.tenant_path(_NOUN, watch_id))
-    desk.show(found, lambda: _describe(found))
+    found = context.admin.get(context.tenant_path(_NOUN, watch_id))
+    context.show(found, lambda: _describe(found))
 
 
 @watch.command("create")
@@ -43,12 +43,14 @@ def show_watch(desk: Desk, watch_id: str) -> None:
 @click.argument("looked_at", metavar="URL")
 @click.option("--interval", type=_INTERVAL, default=60, show_default=True, help="Seconds between two looks.")
 @click.option("--credential", help="The stored credential to send.")
-@at_tenant
-def create_watch(desk: Desk, uri: str, looked_at: str, interval: int, credential: str | None) -> None:
+@with_tenant
+def create_watch(context: AdminContext, uri: str, looked_at: str, interval: int, credential: str | None) -> None:
     """Look at URL from time to time; when something else stands there, the resource at URI has changed."""
     wanted: JsonObject = {"uri": uri, "url": looked_at, "interval_s": interval}
-    made = desk.admin.send("POST", desk.tenant_path(_NOUN), wanted | ({"credential": credential} if credential else {}))
-    desk.show(made, lambda: _describe(made))
+    made = context.admin.send(
+        "POST", context.tenant_path(_NOUN), wanted | ({"credential": credential} if credential else {})
+    )
+    context.show(made, lambda: _describe(made))
 
 
 @watch.command("update")
@@ -56,27 +58,27 @@ def create_watch(desk: Desk, uri: str, looked_at: str, interval: int, credential
 @click.option("--look-at", "looked_at", help="What is looked at instead.")
 @click.option("--interval", type=_INTERVAL, help="Seconds between two looks.")
 @click.option("--credential", help="The stored credential to send; empty: none.")
-@at_tenant
+@with_tenant
 def update_watch(
-    desk: Desk, watch_id: str, looked_at: str | None, interval: int | None, credential: str | None
+    context: AdminContext, watch_id: str, looked_at: str | None, interval: int | None, credential: str | None
 ) -> None:
     """Look at another URL, at another pace or with another credential."""
     given: JsonObject = {"url": looked_at, "interval_s": interval}
     wanted = {name: value for name, value in given.items() if value is not None}
     wanted |= {} if credential is None else {"credential": credential or None}
-    changed = desk.admin.send("PATCH", desk.tenant_path(_NOUN, watch_id), wanted)
-    desk.show(changed, lambda: _describe(changed))
+    changed = context.admin.send("PATCH", context.tenant_path(_NOUN, watch_id), wanted)
+    context.show(changed, lambda: _describe(changed))
 
 
 @watch.command("delete")
 @click.argument("watch_id", metavar="ID")
 @confirm_option
-@at_tenant
-def delete_watch(desk: Desk, watch_id: str, yes: bool) -> None:
+@with_tenant
+def delete_watch(context: AdminContext, watch_id: str, yes: bool) -> None:
     """Delete a watch; nothing is looked at any more."""
     confirm(f"Delete watch {watch_id}?", is_sure=yes)
-    desk.admin.send("DELETE", desk.tenant_path(_NOUN, watch_id))
-    desk.show({"deleted": watch_id}, lambda: f"deleted {watch_id}")
+    context.admin.send("DELETE", context.tenant_path(_NOUN, watch_id))
+    context.show({"deleted": watch_id}, lambda: f"deleted {watch_id}")
 
 
 def _describe(found: JsonObject) -> str:

@@ -10,11 +10,11 @@ import httpx
 from gateway.catalog.updates.signatures import PREFIX, sign
 from gateway.cli.click_group import Commands
 from gateway.cli.client.admin_api import failure_from
-from gateway.cli.client.admin_context import Desk, at_tenant, confirm
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.admin_context import AdminContext, confirm, with_tenant
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject, text_at
-from gateway.cli.input.list_options import Wanted, list_options
+from gateway.cli.input.list_options import ListArguments, list_options
 from gateway.cli.input.options import confirm_option
 from gateway.cli.output.tables import render_pairs, render_table
 from gateway.cli.unanswered import unanswered
@@ -30,67 +30,67 @@ def webhook() -> None:
 
 @webhook.command("list")
 @list_options(_NOUN)
-@at_tenant
-def list_webhooks(desk: Desk, wanted: Wanted) -> None:
+@with_tenant
+def list_webhooks(context: AdminContext, wanted: ListArguments) -> None:
     """List a tenant's webhooks; their secrets are never shown again."""
-    items = list(desk.admin.pages(desk.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
+    items = list(context.admin.pages(context.tenant_path(_NOUN), limit=wanted.limit, query=wanted.query))
     names = ("name", "id", "path", "old_secret_until")
     titles = ("name", "id", "path", "old secret until")
-    desk.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
+    context.show(items, lambda: render_table(titles, [[text_at(item, name) for name in names] for item in items]))
 
 
 @webhook.command("show")
 @click.argument("name")
-@at_tenant
-def show_webhook(desk: Desk, name: str) -> None:
+@with_tenant
+def show_webhook(context: AdminContext, name: str) -> None:
     """Show a webhook, but for its secrets."""
-    found = desk.admin.get(desk.tenant_path(_NOUN, name))
-    desk.show(found, lambda: _describe(desk, found))
+    found = context.admin.get(context.tenant_path(_NOUN, name))
+    context.show(found, lambda: _describe(context, found))
 
 
 @webhook.command("create")
 @click.argument("name")
-@at_tenant
-def create_webhook(desk: Desk, name: str) -> None:
+@with_tenant
+def create_webhook(context: AdminContext, name: str) -> None:
     """Create a webhook and print its URL and its secret; this is the only time."""
-    made = desk.admin.send("POST", desk.tenant_path(_NOUN), {"name": name})
-    desk.show(made, lambda: _describe(desk, made))
+    made = context.admin.send("POST", context.tenant_path(_NOUN), {"name": name})
+    context.show(made, lambda: _describe(context, made))
 
 
 @webhook.command("rotate")
 @click.argument("name")
-@at_tenant
-def rotate_webhook(desk: Desk, name: str) -> None:
+@with_tenant
+def rotate_webhook(context: AdminContext, name: str) -> None:
     """Give a webhook a new secret and print it; the one before it stays good for a day."""
-    rotated = desk.admin.send("POST", desk.tenant_path(_NOUN, name, "rotate"))
-    desk.show(rotated, lambda: _describe(desk, rotated))
+    rotated = context.admin.send("POST", context.tenant_path(_NOUN, name, "rotate"))
+    context.show(rotated, lambda: _describe(context, rotated))
 
 
 @webhook.command("test")
 @click.argument("name")
 @click.argument("uri")
 @click.option("--secret", envvar="GATEWAY_WEBHOOK_SECRET", help="What it signs with; better in the environment.")
-@at_tenant
-def test_webhook(desk: Desk, name: str, uri: str, secret: str | None) -> None:
+@with_tenant
+def test_webhook(context: AdminContext, name: str, uri: str, secret: str | None) -> None:
     """Send a signed delivery which says that URI has changed, as the tenant's own system would."""
     if not secret or not secret.startswith(PREFIX):
         said = f"no secret: set GATEWAY_WEBHOOK_SECRET to the {PREFIX}… that was shown once"
-        raise Failure(said, Exit.USAGE)
-    path = text_at(desk.admin.get(desk.tenant_path(_NOUN, name)), "path")
+        raise Failure(said, ExitCode.USAGE)
+    path = text_at(context.admin.get(context.tenant_path(_NOUN, name)), "path")
     delivery = f"test_{secrets.token_hex(12)}"
-    _deliver(desk.admin.url + path, secret, delivery, json.dumps({"uri": uri}).encode())
-    desk.show({"delivery": delivery, "updated": uri}, lambda: f"delivered {delivery}: {uri} has changed")
+    _deliver(context.admin.url + path, secret, delivery, json.dumps({"uri": uri}).encode())
+    context.show({"delivery": delivery, "updated": uri}, lambda: f"delivered {delivery}: {uri} has changed")
 
 
 @webhook.command("delete")
 @click.argument("name")
 @confirm_option
-@at_tenant
-def delete_webhook(desk: Desk, name: str, yes: bool) -> None:
+@with_tenant
+def delete_webhook(context: AdminContext, name: str, yes: bool) -> None:
     """Delete a webhook; nothing is taken through it any more."""
     confirm(f"Delete webhook {name}?", is_sure=yes)
-    desk.admin.send("DELETE", desk.tenant_path(_NOUN, name))
-    desk.show({"deleted": name}, lambda: f"deleted {name}")
+    context.admin.send("DELETE", context.tenant_path(_NOUN, name))
+    context.show({"deleted": name}, lambda: f"deleted {name}")
 
 
 def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
@@ -98,7 +98,7 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
     try:
         signature = sign(secret, delivery=delivery, at=at, body=body)
     except ValueError:
-        raise Failure("the secret is not base64 behind its prefix", Exit.USAGE) from None
+        raise Failure("the secret is not base64 behind its prefix", ExitCode.USAGE) from None
     headers = {
         "content-type": "application/json",
         "webhook-id": delivery,
@@ -113,9 +113,9 @@ def _deliver(url: str, secret: str, delivery: str, body: bytes) -> None:
         raise failure_from(answer)
 
 
-def _describe(desk: Desk, found: JsonObject) -> str:
+def _describe(context: AdminContext, found: JsonObject) -> str:
     names = ("name", "id", "old_secret_until", "created_at", "updated_at")
     pairs = [(name.removesuffix("_at").replace("_", " "), text_at(found, name)) for name in names]
     secret = text_at(found, "secret")
-    shown = [("url", desk.admin.url + text_at(found, "path")), *([("secret", secret)] if secret else [])]
+    shown = [("url", context.admin.url + text_at(found, "path")), *([("secret", secret)] if secret else [])]
     return render_pairs([*pairs, *shown])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import name_of
 from gateway.cli.input.json_fields import JsonObject, as_list, is_object, read_json
@@ -38,10 +38,10 @@ def read_declarations(spec: str) -> Sequence[Declaration]:
     name = name_of(spec)
     text = _read(spec, name)
     if not text.strip():
-        raise Failure(f"{name} is empty", Exit.USAGE)
+        raise Failure(f"{name} is empty", ExitCode.USAGE)
     values = _read_json(name, text) if _is_json(spec, text) else list(_read_yaml(name, text))
     if not values:
-        raise Failure(f"{name} declares nothing", Exit.USAGE)
+        raise Failure(f"{name} declares nothing", ExitCode.USAGE)
     return [_declare(name, number, value, len(values)) for number, value in enumerate(values, 1)]
 
 
@@ -69,7 +69,7 @@ def only_one(declarations: Sequence[Declaration]) -> Declaration:
         Failure: there are several.
     """
     if len(declarations) != 1:
-        raise Failure("a name goes with a file of one document", Exit.USAGE)
+        raise Failure("a name goes with a file of one document", ExitCode.USAGE)
     return declarations[0]
 
 
@@ -77,13 +77,13 @@ def _read(spec: str, name: str) -> str:
     try:
         raw = sys.stdin.buffer.read(_LIMIT + 1) if spec == _STANDARD_INPUT else _read_file(Path(spec))
     except OSError as error:
-        raise Failure(f"cannot read {name}: {error.strerror or error}", Exit.USAGE) from None
+        raise Failure(f"cannot read {name}: {error.strerror or error}", ExitCode.USAGE) from None
     if len(raw) > _LIMIT:
-        raise Failure(f"{name} has more than {_LIMIT // 1024 // 1024} MiB", Exit.USAGE)
+        raise Failure(f"{name} has more than {_LIMIT // 1024 // 1024} MiB", ExitCode.USAGE)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", Exit.USAGE) from None
+        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", ExitCode.USAGE) from None
 
 
 def _read_file(path: Path) -> bytes:
@@ -101,10 +101,10 @@ def _read_json(name: str, text: str) -> list[object]:
         value = read_json(text)
     except json.JSONDecodeError as error:
         raise Failure(
-            f"{name} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}", Exit.USAGE
+            f"{name} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}", ExitCode.USAGE
         ) from None
     except ValueError as error:
-        raise Failure(f"{name} is no JSON: {error}", Exit.USAGE) from None
+        raise Failure(f"{name} is no JSON: {error}", ExitCode.USAGE) from None
     items = as_list(value)
     return items if items or value == [] else [value]
 
@@ -118,7 +118,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
             try:  # empty lines in front, so that a fault names the line of the file
                 yield read_yaml("\n" * lines + part, depth=_DEEPEST, nodes=_MOST_NODES)
             except GatewayError as error:
-                raise Failure(f"{name}: {error.message}", Exit.USAGE, faults=error.faults) from None
+                raise Failure(f"{name}: {error.message}", ExitCode.USAGE, faults=error.faults) from None
         lines += text.count("\n", start, after)
         start = after
 
@@ -126,7 +126,7 @@ def _read_yaml(name: str, text: str) -> Iterator[object]:
 def _declare(name: str, number: int, value: object, total: int) -> Declaration:
     place = name if total == 1 else f"{name}, document {number}"
     if not is_object(value):
-        raise Failure(f"{place} is no object", Exit.USAGE)
+        raise Failure(f"{place} is no object", ExitCode.USAGE)
     return Declaration(place=place, content=value)
 
 

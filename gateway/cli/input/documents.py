@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.json_fields import JsonObject
 
@@ -21,7 +21,7 @@ _TAR_MAGIC_AT = 257
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class DocumentArgument:
     """A document as it goes into an import request: its text, its archive, or the URL the gateway fetches it from."""
 
     name: str
@@ -40,7 +40,7 @@ class Document:
         return {"document": self.text or ""}
 
 
-def read_document(spec: str, *, entry: str | None = None) -> Document:
+def read_document(spec: str, *, entry: str | None = None) -> DocumentArgument:
     """The document that SPEC names; a URL is left to the gateway, whose door out is guarded.
 
     `entry` names the outermost file of an archive.
@@ -49,13 +49,13 @@ def read_document(spec: str, *, entry: str | None = None) -> Document:
         Failure: it cannot be read, is too large, or is neither text nor an archive, or has no `entry`.
     """
     if spec.lower().startswith(("http://", "https://")):
-        found = Document(name=spec, url=spec)
+        found = DocumentArgument(name=spec, url=spec)
     elif spec == _STANDARD_INPUT:
         found = _document(name_of(spec), sys.stdin.buffer.read(_LIMIT + 1))
     else:
         found = _document(spec, _read(Path(spec)))
     if entry is not None and found.archive is None:
-        raise Failure(f"--entry is for archives; {found.name} is none", Exit.USAGE)
+        raise Failure(f"--entry is for archives; {found.name} is none", ExitCode.USAGE)
     return replace(found, entry=entry)
 
 
@@ -75,22 +75,24 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_LIMIT + 1)
     except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror or error}", Exit.USAGE) from None
+        raise Failure(f"cannot read {path}: {error.strerror or error}", ExitCode.USAGE) from None
 
 
-def _document(name: str, raw: bytes) -> Document:
+def _document(name: str, raw: bytes) -> DocumentArgument:
     is_archive = raw.startswith(_ARCHIVES) or raw[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
     limit = _LARGEST_ARCHIVE if is_archive else _LIMIT
     if len(raw) > limit:
-        raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", Exit.FAILED)
-    return Document(name=name, archive=raw) if is_archive else Document(name=name, text=_decode(name, raw))
+        raise Failure(f"{name} has more than {limit // 1024 // 1024} MiB", ExitCode.FAILED)
+    return (
+        DocumentArgument(name=name, archive=raw) if is_archive else DocumentArgument(name=name, text=_decode(name, raw))
+    )
 
 
 def _decode(name: str, raw: bytes) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", Exit.FAILED) from None
+        raise Failure(f"{name} is not UTF-8 text (byte {error.start})", ExitCode.FAILED) from None
     if not text.strip():
-        raise Failure(f"{name} is empty", Exit.FAILED)
+        raise Failure(f"{name} is empty", ExitCode.FAILED)
     return text

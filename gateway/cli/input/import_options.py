@@ -6,7 +6,7 @@ from gateway.cli.input.selections import SelectionOptions
 from gateway.domain.sources import Exposure
 
 
-class ImportOptions(SelectionOptions):
+class ImportArguments(SelectionOptions):
     """The options of an import beside the document."""
 
     base_url: str | None

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.cli.client.admin_api import Admin
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.admin_api import AdminApi
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.documents import Document
-from gateway.cli.input.import_options import ImportOptions
+from gateway.cli.input.documents import DocumentArgument
+from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.selections import selection_fields
 from gateway.cli.output.progress import Progress
@@ -29,11 +29,11 @@ class Upload:
     method: str
     path: str
     body: JsonObject
-    document: Document
+    document: DocumentArgument
     if_match: str | None = None
 
 
-def import_fields(options: ImportOptions) -> JsonObject:
+def import_fields(options: ImportArguments) -> JsonObject:
     """The fields of an import request that the options give.
 
     Raises:
@@ -51,7 +51,7 @@ def import_fields(options: ImportOptions) -> JsonObject:
     return wanted | ({"credentials": credentials} if credentials else {})
 
 
-def upload(admin: Admin, progress: Progress, request: Upload) -> JsonObject:
+def upload(admin: AdminApi, progress: Progress, request: Upload) -> JsonObject:
     """Send an import request and say on which side of the wire it is."""
     document = request.document
     content = json.dumps(request.body | document.fields()).encode()
@@ -77,7 +77,7 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
         for text in texts:
             scheme, secret = _parse_secret(option, text)
             if scheme in credentials:
-                raise Failure(f"{option} {scheme}: given twice", Exit.USAGE)
+                raise Failure(f"{option} {scheme}: given twice", ExitCode.USAGE)
             credentials[scheme] = secret if option == "--credential" else _split_login(scheme, secret)
     return credentials
 
@@ -85,14 +85,16 @@ def parse_credentials(given: tuple[str, ...], *, logins: tuple[str, ...]) -> Jso
 def _parse_secret(option: str, text: str) -> tuple[str, str]:
     scheme, equals, value = text.partition("=")
     if not equals or not scheme or not value:
-        raise Failure(f"{option} is written SCHEME=VALUE", Exit.USAGE)  # what was given is not repeated: it is secret
+        raise Failure(
+            f"{option} is written SCHEME=VALUE", ExitCode.USAGE
+        )  # what was given is not repeated: it is secret
     return scheme, read_secret(f"{option} {scheme}", value)
 
 
 def _split_login(scheme: str, secret: str) -> list[str]:
     username, colon, password = secret.partition(":")  # a user name has no colon (RFC 7617)
     if not colon or not password:
-        raise Failure(f"--login {scheme}: is written SCHEME=USER:PASSWORD", Exit.USAGE)
+        raise Failure(f"--login {scheme}: is written SCHEME=USER:PASSWORD", ExitCode.USAGE)
     return [username, password]
 
 
@@ -106,10 +108,10 @@ def read_secret(place: str, value: str) -> str:
         try:
             return Path(value[1:]).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise Failure(f"{place}: cannot read {value[1:]}: {error}", Exit.USAGE) from None
+            raise Failure(f"{place}: cannot read {value[1:]}: {error}", ExitCode.USAGE) from None
     if value.startswith("env:"):
         found = os.environ.get(value[4:])
         if not found:
-            raise Failure(f"{place}: the variable {value[4:]} is not set", Exit.USAGE)
+            raise Failure(f"{place}: the variable {value[4:]} is not set", ExitCode.USAGE)
         return found
     return value

@@ -8,18 +8,18 @@ from typing import Any
 import click
 
 from gateway.cli.input.options import limit_option
-from gateway.domain.credentials import Place
+from gateway.domain.credentials import CredentialLocation
 from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.keys import KeyState, Scope
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 
 _Command = Callable[..., None]
 _Option = Callable[[_Command], _Command]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ListArguments:
     """Items that a list is to show: the query of the admin API, and at most how many."""
 
     query: Mapping[str, str]
@@ -31,7 +31,7 @@ def _choice(name: str, values: Sequence[str], about: str) -> _Option:
 
 
 _PRIMITIVES = (
-    _choice("origin", list(Origin), "Only what comes from there."),
+    _choice("origin", list(PrimitiveOrigin), "Only what comes from there."),
     _choice("safety", list(Safety), "Only what has this level in force."),
     click.option("--enabled/--disabled", default=None, help="Only what clients have, or have not."),
 )
@@ -48,7 +48,7 @@ _FILTERS: Mapping[str, Sequence[_Option]] = {
     "resource-templates": _PRIMITIVES,
     "prompts": _PRIMITIVES,
     "profiles": (),
-    "credentials": (_choice("place", list(Place), "Only credentials that go there."),),
+    "credentials": (_choice("place", list(CredentialLocation), "Only credentials that go there."),),
     "webhooks": (),
     "watches": (
         click.option("--credential", help="Only watches that send this credential."),
@@ -74,7 +74,7 @@ def list_options(noun: str) -> _Option:
     def decorate(body: _Command) -> _Command:
         def run(*, limit: int | None, **given: Any) -> None:
             query = {name: _text(value) for name, value in given.items() if value is not None}
-            body(wanted=Wanted(query=query, limit=limit))
+            body(wanted=ListArguments(query=query, limit=limit))
 
         command: _Command = update_wrapper(run, body)
         options: Sequence[_Option] = (

@@ -16,7 +16,7 @@ from gateway.definitions.contract.metadata import (
     read_mime_type,
     read_title,
 )
-from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.uri.uris import is_uri
 from gateway.errors import DefinitionInvalid, PromptValidationError, ResourceValidationError, ToolValidationError
@@ -124,7 +124,7 @@ def _read_all(
 
 
 def _check_message(raw: object, where: str, faults: Faults, *, may_name: bool = False) -> dict[str, object]:
-    form = Form(raw, ("role", "content"), where=where, faults=faults)
+    form = FieldReader(raw, ("role", "content"), where=where, faults=faults)
     if form.raw("role") == "system":
         form.refuse("role", "has to be user or assistant; there is no role system in MCP: say it as the user")
     else:
@@ -143,7 +143,7 @@ def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = Fa
         reason = "has to be an object" if members is None else f"has to have a type of {', '.join(BLOCK_FIELDS)}"
         faults.add(where if members is None else where + "/type", reason)
         return {}
-    form = Form(raw, known, where=where, faults=faults)
+    form = FieldReader(raw, known, where=where, faults=faults)
     read_annotations(form)
     read_meta(form)
     match kind:
@@ -160,13 +160,13 @@ def _check_block(raw: object, where: str, faults: Faults, *, may_name: bool = Fa
     return dict(members)
 
 
-def _check_text(form: Form) -> None:
+def _check_text(form: FieldReader) -> None:
     form.require("text")
     if form.has("text") and not isinstance(form.raw("text"), str):
         form.refuse("text", "has to be text")
 
 
-def _check_media(form: Form, kind: str) -> None:
+def _check_media(form: FieldReader, kind: str) -> None:
     form.require("data", "mimeType")
     _check_bytes(form, "data")
     mime_type = read_mime_type(form)
@@ -174,7 +174,7 @@ def _check_media(form: Form, kind: str) -> None:
         form.refuse("mimeType", f"has to be of the kind {kind}/…")
 
 
-def _check_link(form: Form) -> None:
+def _check_link(form: FieldReader) -> None:
     form.text("name", longest=LONGEST_TITLE, required=True)
     read_title(form)
     read_description(form)
@@ -188,7 +188,7 @@ def _check_link(form: Form) -> None:
 def _check_contents(
     raw: object, where: str, faults: Faults, *, required: tuple[str, ...], may_name: bool = False
 ) -> None:
-    form = Form(raw, CONTENTS_FIELDS, where=where, faults=faults)
+    form = FieldReader(raw, CONTENTS_FIELDS, where=where, faults=faults)
     form.require(*required)
     _check_uri(form)
     if form.has("mimeType") and not (isinstance(form.raw("mimeType"), str) and is_mime_type(str(form.raw("mimeType")))):
@@ -204,13 +204,13 @@ def _check_contents(
         form.faults.add(where, "has to have text or blob")
 
 
-def _check_uri(form: Form) -> None:
+def _check_uri(form: FieldReader) -> None:
     uri = form.raw("uri")
     if form.has("uri") and not (isinstance(uri, str) and is_uri(uri)):
         form.refuse("uri", "has to be an absolute URI, percent-encoded")
 
 
-def _check_bytes(form: Form, name: str) -> None:
+def _check_bytes(form: FieldReader, name: str) -> None:
     written = form.raw(name)
     if not form.has(name):
         return

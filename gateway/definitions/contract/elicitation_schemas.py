@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.validator import Validator
 
@@ -28,7 +28,7 @@ _COMPILED = 256
 
 def check_ask_schema(schema: Mapping[str, object], where: str, faults: Faults) -> None:
     """Note what a client could not show as a form."""
-    form = Form(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
+    form = FieldReader(schema, ("$schema", "type", "properties", "required"), where=where, faults=faults)
     form.choice("type", ("object",), required=True)
     properties = form.members("properties", required=True) or {}
     if len(properties) > MOST_FIELDS:
@@ -65,7 +65,7 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
     if known is None:
         faults.add(where + "/type", f"has to be one of {', '.join(_KEYWORDS)}; a form has no nested objects")
         return
-    form = Form(raw, known, where=where, faults=faults)
+    form = FieldReader(raw, known, where=where, faults=faults)
     form.text("title", longest=200)
     form.text("description", longest=2_000)
     if form.has("format"):
@@ -85,15 +85,15 @@ def _check_field(raw: object, where: str, faults: Faults) -> None:
                 faults.add(items.where, "has to have either enum or anyOf: a form offers choices only")
 
 
-def _check_pattern(form: Form) -> None:
+def _check_pattern(form: FieldReader) -> None:
     try:
         compile_ask_schema({"pattern": form.raw("pattern")})
     except ValueError:
         form.refuse("pattern", "has to be a regular expression without look-around and back-references")
 
 
-def _check_choices(form: Form, name: str) -> None:
+def _check_choices(form: FieldReader, name: str) -> None:
     for index, raw in enumerate(as_list(form.raw(name)) or ()):
-        choice = Form(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
+        choice = FieldReader(raw, ("const", "title"), where=form.at(name) + point(index), faults=form.faults)
         choice.text("const", longest=500, required=True, is_blank_allowed=True)
         choice.text("title", longest=500, required=True)

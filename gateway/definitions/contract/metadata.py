@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from gateway.definitions.field_reader import Form
+from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.json_access import as_object, point
 
 LONGEST_TITLE = 200
@@ -31,17 +31,17 @@ _RESERVED_LABELS = frozenset(("mcp", "modelcontextprotocol"))
 _OURS = "gateway"
 
 
-def read_title(form: Form) -> str | None:
+def read_title(form: FieldReader) -> str | None:
     """The title."""
     return form.text("title", longest=LONGEST_TITLE)
 
 
-def read_description(form: Form, *, required: bool = False) -> str | None:
+def read_description(form: FieldReader, *, required: bool = False) -> str | None:
     """The description."""
     return form.text("description", longest=LONGEST_DESCRIPTION, required=required)
 
 
-def read_mime_type(form: Form) -> str | None:
+def read_mime_type(form: FieldReader) -> str | None:
     """The MIME type."""
     value = form.text("mimeType", longest=300)
     if value is not None and not _MIME.fullmatch(value):
@@ -50,13 +50,13 @@ def read_mime_type(form: Form) -> str | None:
     return value
 
 
-def read_icons(form: Form) -> tuple[Mapping[str, object], ...] | None:
+def read_icons(form: FieldReader) -> tuple[Mapping[str, object], ...] | None:
     """The icons: over https, or as data of a kind of image that carries no script."""
     if not form.has("icons"):
         return None
     icons: list[Mapping[str, object]] = []
     for index, raw in enumerate(form.items("icons", most=_MOST_ICONS)):
-        icon = Form(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
+        icon = FieldReader(raw, ICON_FIELDS, where=form.at("icons") + point(index), faults=form.faults)
         source = icon.text("src", longest=_LONGEST_ICON, required=True)
         if source is not None and not _is_picture(source):
             icon.refuse("src", "has to be an https URL, or data:image/png, jpeg, gif or webp in base64")
@@ -69,7 +69,7 @@ def read_icons(form: Form) -> tuple[Mapping[str, object], ...] | None:
     return tuple(icons)
 
 
-def read_annotations(form: Form) -> Mapping[str, object] | None:
+def read_annotations(form: FieldReader) -> Mapping[str, object] | None:
     """For whom something is, how much it matters, and when it changed."""
     annotations = form.form("annotations", ANNOTATION_FIELDS)
     if annotations is None:
@@ -84,7 +84,7 @@ def read_annotations(form: Form) -> Mapping[str, object] | None:
     return form.members("annotations")
 
 
-def read_meta(form: Form) -> Mapping[str, object] | None:
+def read_meta(form: FieldReader) -> Mapping[str, object] | None:
     """Metadata under keys that nobody has reserved."""
     meta = form.members("_meta")
     for key in meta or {}:

@@ -4,7 +4,7 @@ import re
 
 from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_access import point
-from gateway.definitions.json_schema.tree import Node, SchemaTree
+from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree
 
 KEYWORD = "x-mcp-header"
 
@@ -30,7 +30,7 @@ def check_mirrored_headers(tree: SchemaTree, where: str, faults: Faults) -> None
             faults.add(where + point(*node.place, KEYWORD), reason)
 
 
-def _objection(node: Node) -> str | None:
+def _objection(node: SchemaNode) -> str | None:
     if not node.place or any(keyword != "properties" for keyword in node.place[::2]):
         return "may stand only where 'properties' alone lead"
     if node.schema.get("type") not in _TYPES:

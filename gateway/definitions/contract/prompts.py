@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.tools import LONGEST_NAME, NAME
-from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_access import point
 from gateway.definitions.json_values import copy_containers
 from gateway.errors import PromptValidationError
@@ -61,7 +61,7 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
         PromptValidationError: it breaks the contract; the message names the field, the faults point at each place.
     """
     faults = Faults()
-    form = Form(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
+    form = FieldReader(copy_sent(raw, PromptValidationError, "definition"), FIELDS, where="", faults=faults)
     name = form.text("name", longest=LONGEST_NAME, required=True)
     if name is not None and not NAME.fullmatch(name):
         form.refuse("name", "may have letters, digits and the characters _ . / - only")
@@ -77,13 +77,13 @@ def validate_prompt_definition(raw: object) -> PromptDefinition:
     return definition
 
 
-def _arguments(form: Form) -> tuple[PromptArgument, ...] | None:
+def _arguments(form: FieldReader) -> tuple[PromptArgument, ...] | None:
     if not form.has("arguments"):
         return None
     arguments: list[PromptArgument] = []
     names: set[str] = set()
     for index, raw in enumerate(form.items("arguments", most=MOST_ARGUMENTS)):
-        one = Form(raw, ARGUMENT_FIELDS, where=form.at("arguments") + point(index), faults=form.faults)
+        one = FieldReader(raw, ARGUMENT_FIELDS, where=form.at("arguments") + point(index), faults=form.faults)
         name = one.text("name", longest=LONGEST_NAME, required=True)
         if name is not None and name in names:
             one.refuse("name", "stands for two arguments")

@@ -13,7 +13,7 @@ from gateway.definitions.contract.metadata import (
     read_mime_type,
     read_title,
 )
-from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_values import copy_containers
 from gateway.definitions.uri.grammar import LONGEST, parse_parts
 from gateway.definitions.uri.templates import UriTemplate
@@ -73,7 +73,7 @@ def validate_resource_definition(raw: object) -> ResourceDefinition:
         ResourceValidationError: it breaks the contract; the message names the field, the faults point at each place.
     """
     faults = Faults()
-    form = Form(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
+    form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), FIELDS, where="", faults=faults)
     uri = form.text("uri", longest=LONGEST, required=True)
     if uri is not None and not is_uri(uri):
         form.refuse("uri", "has to be an absolute URI, percent-encoded (RFC 3986)")
@@ -99,7 +99,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
         ResourceValidationError: it breaks the contract, or its URI template could be matched in several ways.
     """
     faults = Faults()
-    form = Form(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
+    form = FieldReader(copy_sent(raw, ResourceValidationError, "definition"), TEMPLATE_FIELDS, where="", faults=faults)
     definition = ResourceTemplateDefinition(
         uri_template=_uri_template(form) or "",
         name=form.text("name", longest=LONGEST_TITLE, required=True) or "",
@@ -114,7 +114,7 @@ def validate_resource_template_definition(raw: object) -> ResourceTemplateDefini
     return definition
 
 
-def _uri_template(form: Form) -> str | None:
+def _uri_template(form: FieldReader) -> str | None:
     text = form.text("uriTemplate", longest=LONGEST, required=True)
     if text is None:
         return None

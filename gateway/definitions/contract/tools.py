@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gateway.definitions.contract.metadata import LONGEST_TITLE, read_description, read_icons, read_meta, read_title
 from gateway.definitions.contract.mirrored_headers import check_mirrored_headers
-from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.json_schema.checks import check_root, check_schema
 from gateway.definitions.json_values import copy_containers
 from gateway.errors import ToolValidationError
@@ -52,7 +52,7 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
         ToolValidationError: it breaks the contract; the message names the field, the faults point at each place.
     """
     faults = Faults()
-    form = Form(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
+    form = FieldReader(copy_sent(raw, ToolValidationError, "definition"), FIELDS, where="", faults=faults)
     form.require("name", "description", "inputSchema")
     definition = ToolDefinition(
         name=_name(form) or "",
@@ -68,14 +68,14 @@ def validate_tool_definition(raw: object) -> ToolDefinition:
     return definition
 
 
-def _name(form: Form) -> str | None:
+def _name(form: FieldReader) -> str | None:
     name = form.text("name", longest=LONGEST_NAME)
     if name is not None and not NAME.fullmatch(name):
         form.refuse("name", "may have letters, digits and the characters _ . / - only")
     return name
 
 
-def _input_schema(form: Form) -> Mapping[str, object] | None:
+def _input_schema(form: FieldReader) -> Mapping[str, object] | None:
     schema = form.members("inputSchema")
     if schema is not None:
         check_root(schema, form.at("inputSchema"), form.faults)
@@ -85,14 +85,14 @@ def _input_schema(form: Form) -> Mapping[str, object] | None:
     return schema
 
 
-def _output_schema(form: Form) -> Mapping[str, object] | None:
+def _output_schema(form: FieldReader) -> Mapping[str, object] | None:
     schema = form.members("outputSchema")
     if schema is not None:
         check_schema(schema, form.at("outputSchema"), form.faults)
     return schema
 
 
-def _annotations(form: Form) -> Mapping[str, object] | None:
+def _annotations(form: FieldReader) -> Mapping[str, object] | None:
     annotations = form.form("annotations", ("title", *HINTS))
     if annotations is None:
         return None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gateway.definitions.contract.metadata import read_mime_type
-from gateway.definitions.field_reader import Form
+from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.specs import TemplateSpec
 from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.domain.primitives import Family
@@ -30,7 +30,7 @@ LISTED: Mapping[Family, str] = {
 """The field that holds a family's answer in the protocol's own form."""
 
 
-def read_template(form: Form, name: str, *, required: bool = False) -> Template | None:
+def read_template(form: FieldReader, name: str, *, required: bool = False) -> Template | None:
     """A text with places to fill."""
     if required:
         form.require(name)
@@ -47,7 +47,7 @@ def read_template(form: Form, name: str, *, required: bool = False) -> Template 
         return None
 
 
-def read_tree(form: Form, name: str, *, required: bool = False) -> Tree | None:
+def read_tree(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
     """A JSON value with places to fill in its texts."""
     if required:
         form.require(name)
@@ -60,7 +60,7 @@ def read_tree(form: Form, name: str, *, required: bool = False) -> Tree | None:
         return None
 
 
-def read_condition(form: Form, name: str) -> Condition | None:
+def read_condition(form: FieldReader, name: str) -> Condition | None:
     """A condition."""
     text = form.text(name, longest=LONGEST_TEMPLATE, required=True)
     if text is None:
@@ -72,7 +72,7 @@ def read_condition(form: Form, name: str) -> Condition | None:
         return None
 
 
-def read_answer(form: Form, family: Family) -> TemplateSpec:
+def read_answer(form: FieldReader, family: Family) -> TemplateSpec:
     """An answer in exactly one of the forms that the family has."""
     given = [name for name in ("text", "json", "content", "contents", "messages") if form.has(name)]
     allowed = _FORMS[family]
@@ -95,13 +95,13 @@ def read_answer(form: Form, family: Family) -> TemplateSpec:
     )
 
 
-def refuse_elsewhere(form: Form, family: Family, name: str, families: Sequence[Family]) -> None:
+def refuse_elsewhere(form: FieldReader, family: Family, name: str, families: Sequence[Family]) -> None:
     """Note a field that another family has."""
     if form.has(name) and family not in families:
         form.refuse(name, f"is nothing that a {family.value} has")
 
 
-def read_kept_name(form: Form) -> str | None:
+def read_kept_name(form: FieldReader) -> str | None:
     """The name that a result is kept under."""
     name = form.text("as", longest=64)
     if name is not None and (not _NAME.fullmatch(name) or name in _TAKEN):
@@ -110,7 +110,7 @@ def read_kept_name(form: Form) -> str | None:
     return name
 
 
-def _read_list(form: Form, name: str) -> Tree | None:
+def _read_list(form: FieldReader, name: str) -> Tree | None:
     tree = read_tree(form, name)
     if tree is not None and not isinstance(tree.source, list):
         form.refuse(name, "has to be a list")

@@ -30,7 +30,7 @@ from gateway.definitions.handlers.specs import (
 )
 from gateway.definitions.json_access import as_list, as_object, point
 from gateway.definitions.json_schema.validator import Costly, compile_output
-from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.budget import RenderingBudget, RenderingLimits
 from gateway.definitions.templates.liquid.values import write_out
 from gateway.definitions.templates.template import Tree, is_open
 from gateway.errors import DefinitionInvalid, Fault, TemplateFailed
@@ -61,7 +61,7 @@ def with_text(block: Mapping[str, object]) -> dict[str, object]:
     """A block whose text is text, also where one place that keeps its type is all of it; so in what it holds."""
     found = dict(block)
     if "text" in found and not isinstance(found["text"], str):
-        found["text"] = write_out(found["text"], Budget(Limits()))
+        found["text"] = write_out(found["text"], RenderingBudget(RenderingLimits()))
     for name in _INNER:
         inner = as_object(found.get(name))
         if inner is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from gateway.definitions.contract.contents import declare_contents, declare_messages, validate_content
-from gateway.definitions.field_reader import Faults, Form, copy_sent
+from gateway.definitions.field_reader import Faults, FieldReader, copy_sent
 from gateway.definitions.handlers.fields import ANSWER_FIELDS, LISTED, read_answer, read_tree, refuse_elsewhere
 from gateway.definitions.handlers.requests import LOOKUP_FIELDS, REQUEST_FIELDS, read_request
 from gateway.definitions.handlers.specs import (
@@ -58,7 +58,7 @@ def parse_handler(
     sent = _copied(raw, where, faults)
     kind = _kind(sent, where, faults)
     faults.raise_as(HandlerInvalid, "handler")
-    form = Form(sent, ("kind", *FIELDS[kind], "completions"), where=where, faults=faults)
+    form = FieldReader(sent, ("kind", *FIELDS[kind], "completions"), where=where, faults=faults)
     action = _READERS[kind](form, family)
     completions = _completions(form, family, arguments)
     faults.raise_as(HandlerInvalid, "handler")
@@ -89,7 +89,7 @@ def _kind(sent: object, where: str, faults: Faults) -> HandlerKind:
     return HandlerKind.STATIC
 
 
-def _static(form: Form, family: Family) -> Action | None:
+def _static(form: FieldReader, family: Family) -> Action | None:
     wanted = LISTED[family]
     for name in _DECLARED:
         if form.has(name) and name != wanted:
@@ -114,19 +114,19 @@ def _static(form: Form, family: Family) -> Action | None:
     )
 
 
-def _template(form: Form, family: Family) -> Action | None:
+def _template(form: FieldReader, family: Family) -> Action | None:
     return read_answer(form, family)
 
 
-def _http(form: Form, _: Family) -> Action | None:
+def _http(form: FieldReader, _: Family) -> Action | None:
     return read_request(form)
 
 
-def _steps(form: Form, family: Family) -> Action | None:
+def _steps(form: FieldReader, family: Family) -> Action | None:
     return StepsSpec(steps=StepsReader(family, form.faults).read(form, "steps"))
 
 
-def _openapi(form: Form, _: Family) -> Action | None:
+def _openapi(form: FieldReader, _: Family) -> Action | None:
     source = form.text("source", longest=64, required=True)
     operation = form.text("operation", longest=_LONGEST_OPERATION, required=True)
     arguments = read_tree(form, "arguments") or Tree.parse({})
@@ -137,20 +137,20 @@ def _openapi(form: Form, _: Family) -> Action | None:
     return OpenApiSpec(source=source, operation=operation, arguments=arguments)
 
 
-def _completions(form: Form, family: Family, arguments: Collection[str] | None) -> Mapping[str, Completion]:
+def _completions(form: FieldReader, family: Family, arguments: Collection[str] | None) -> Mapping[str, Completion]:
     refuse_elsewhere(form, family, "completions", _COMPLETED)
     found: dict[str, Completion] = {}
     for name, raw in (form.members("completions") or {}).items():
         where = form.at("completions") + point(name)
         if arguments is not None and name not in arguments:
             form.faults.add(where, "is not an argument or variable of this primitive")
-        completion = _completion(Form(raw, ("values", "http"), where=where, faults=form.faults))
+        completion = _completion(FieldReader(raw, ("values", "http"), where=where, faults=form.faults))
         if completion is not None:
             found[name] = completion
     return found
 
 
-def _completion(form: Form) -> Completion | None:
+def _completion(form: FieldReader) -> Completion | None:
     if form.has("values") is form.has("http"):
         if form.is_object:
             form.faults.add(form.where, "has to have either values or http")
@@ -158,11 +158,11 @@ def _completion(form: Form) -> Completion | None:
     if form.has("values"):
         values = form.texts("values", most=MOST_VALUES, longest=LONGEST_VALUE)
         return ListedValues(values=tuple(dict.fromkeys(values)))
-    request = read_request(Form(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
+    request = read_request(FieldReader(form.raw("http"), LOOKUP_FIELDS, where=form.at("http"), faults=form.faults))
     return None if request is None else FetchedValues(http=request)
 
 
-_READERS: Mapping[HandlerKind, Callable[[Form, Family], Action | None]] = {
+_READERS: Mapping[HandlerKind, Callable[[FieldReader, Family], Action | None]] = {
     HandlerKind.STATIC: _static,
     HandlerKind.TEMPLATE: _template,
     HandlerKind.HTTP: _http,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from gateway.definitions.field_reader import Form
+from gateway.definitions.field_reader import FieldReader
 from gateway.definitions.handlers.fields import read_template, read_tree
 from gateway.definitions.handlers.specs import HttpSpec, ResultSpec
 from gateway.definitions.json_access import as_object, point
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _LONGEST_NAME = 64
 
 
-def read_request(form: Form) -> HttpSpec | None:
+def read_request(form: FieldReader) -> HttpSpec | None:
     """A request, or a lookup, which has no method and no body and is a GET; None when its URL is not usable."""
     is_lookup = not form.has("method") and "method" not in form.known
     method = "GET" if is_lookup else form.choice("method", METHODS, required=True)
@@ -51,7 +51,7 @@ def read_request(form: Form) -> HttpSpec | None:
     )
 
 
-def read_url(form: Form, name: str) -> UrlTemplate | None:
+def read_url(form: FieldReader, name: str) -> UrlTemplate | None:
     """A URL with places to fill."""
     form.require(name)
     if not form.has(name):
@@ -67,7 +67,7 @@ def read_url(form: Form, name: str) -> UrlTemplate | None:
         return None
 
 
-def read_result(form: Form) -> ResultSpec:
+def read_result(form: FieldReader) -> ResultSpec:
     """How a JSON answer is cut."""
     result = form.form("result", RESULT_FIELDS)
     if result is None:
@@ -78,11 +78,11 @@ def read_result(form: Form) -> ResultSpec:
     return ResultSpec(pointer=pointer, keep=_paths(result, "keep"), drop=_paths(result, "drop"))
 
 
-def _headers(form: Form) -> list[tuple[str, Template]]:
+def _headers(form: FieldReader) -> list[tuple[str, Template]]:
     if not form.has("headers"):
         return []
     members: Mapping[str, object] = as_object(form.raw("headers")) or {}
-    headers = Form(form.raw("headers"), tuple(members), where=form.at("headers"), faults=form.faults)
+    headers = FieldReader(form.raw("headers"), tuple(members), where=form.at("headers"), faults=form.faults)
     if len(members) > _MOST_HEADERS:
         form.refuse("headers", f"has more than {_MOST_HEADERS} headers")
     found: list[tuple[str, Template]] = []
@@ -117,7 +117,7 @@ def _objection(name: str) -> str | None:
     return None
 
 
-def _paths(form: Form, name: str) -> tuple[str, ...]:
+def _paths(form: FieldReader, name: str) -> tuple[str, ...]:
     paths = form.texts(name, most=MOST_PATHS, longest=LONGEST, least=1)
     for index, path in enumerate(paths):
         if not is_path(path):

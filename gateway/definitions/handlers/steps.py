@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from gateway.definitions.contract.elicitation_schemas import check_ask_schema
 from gateway.definitions.contract.tools import LONGEST_NAME
-from gateway.definitions.field_reader import Faults, Form
+from gateway.definitions.field_reader import Faults, FieldReader
 from gateway.definitions.handlers.fields import (
     ANSWER_FIELDS,
     read_answer,
@@ -60,7 +60,7 @@ class StepsReader:
         self._sleep_s = 0.0
         self._keys: set[str] = set()
 
-    def read(self, form: Form, name: str, depth: int = 1) -> tuple[Step, ...]:
+    def read(self, form: FieldReader, name: str, depth: int = 1) -> tuple[Step, ...]:
         """The steps under a field."""
         if depth > DEEPEST:
             form.refuse(name, f"is nested more than {DEEPEST} deep")
@@ -82,8 +82,8 @@ class StepsReader:
             return self._if(form, depth)
         return None if verb is None else _READERS[verb](self, form)
 
-    def _verb(self, raw: object, where: str, verbs: tuple[str, ...]) -> tuple[Form, str | None]:
-        form = Form(raw, (*verbs, "as"), where=where, faults=self._faults)
+    def _verb(self, raw: object, where: str, verbs: tuple[str, ...]) -> tuple[FieldReader, str | None]:
+        form = FieldReader(raw, (*verbs, "as"), where=where, faults=self._faults)
         given = [verb for verb in verbs if form.has(verb)]
         if len(given) != 1:
             if form.is_object:
@@ -93,32 +93,32 @@ class StepsReader:
             form.refuse("as", f"cannot stand beside '{given[0]}', which has no result")
         return form, given[0]
 
-    def progress(self, form: Form) -> Step | None:
+    def progress(self, form: FieldReader) -> Step | None:
         """Tell how far the call is."""
         if as_object(form.raw("progress")) is None:
             progress = _number(form, "progress")
             return None if progress is None else ProgressStep(progress=progress)
-        told = Form(
+        told = FieldReader(
             form.raw("progress"), ("progress", "total", "message"), where=form.at("progress"), faults=self._faults
         )
         progress, total = _number(told, "progress", required=True), _number(told, "total")
         message = read_template(told, "message")
         return None if progress is None else ProgressStep(progress=progress, total=total, message=message)
 
-    def log(self, form: Form) -> Step | None:
+    def log(self, form: FieldReader) -> Step | None:
         """Send a log message."""
         if as_object(form.raw("log")) is None:
             text = read_tree(form, "log")
             if text is not None and not isinstance(text.source, str):
                 form.refuse("log", "has to be text, or an object with data")
             return None if text is None else LogStep(level="info", text=text)
-        said = Form(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
+        said = FieldReader(form.raw("log"), ("level", "data", "logger"), where=form.at("log"), faults=self._faults)
         level = said.choice("level", LEVELS) or "info"
         logger = said.text("logger", longest=200)
         data = read_tree(said, "data", required=True)
         return None if data is None else LogStep(level=level, text=data, logger=logger)
 
-    def sleep(self, form: Form) -> Step | None:
+    def sleep(self, form: FieldReader) -> Step | None:
         """Wait; all sleeps together are bounded."""
         seconds = form.number("sleep", least=0, most=LONGEST_SLEEP_S)
         self._sleep_s += seconds or 0
@@ -126,9 +126,9 @@ class StepsReader:
             form.refuse("sleep", f"makes more than {LONGEST_SLEEP_S:g} seconds of sleep in all")
         return None if seconds is None else SleepStep(seconds=seconds)
 
-    def ask(self, form: Form) -> Question | None:
+    def ask(self, form: FieldReader) -> Question | None:
         """Ask the user."""
-        asked = Form(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
+        asked = FieldReader(form.raw("ask"), ASK_FIELDS, where=form.at("ask"), faults=self._faults)
         key = self._key(asked, form, "ask")
         message = read_template(asked, "message", required=True)
         schema = asked.members("schema")
@@ -142,9 +142,9 @@ class StepsReader:
         keep_as = read_kept_name(form)
         return None if message is None else AskStep(key=key, message=message, schema=schema, url=url, keep_as=keep_as)
 
-    def sample(self, form: Form) -> Question | None:
+    def sample(self, form: FieldReader) -> Question | None:
         """Ask the client's model."""
-        asked = Form(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
+        asked = FieldReader(form.raw("sample"), SAMPLE_FIELDS, where=form.at("sample"), faults=self._faults)
         key = self._key(asked, form, "sample")
         messages = _messages(asked)
         max_tokens = asked.whole("maxTokens", least=1, most=MOST_TOKENS, required=True)
@@ -162,12 +162,12 @@ class StepsReader:
             keep_as=keep_as,
         )
 
-    def roots(self, form: Form) -> Question | None:
+    def roots(self, form: FieldReader) -> Question | None:
         """Ask for the client's roots."""
-        asked = Form(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
+        asked = FieldReader(form.raw("roots"), ("key",), where=form.at("roots"), faults=self._faults)
         return RootsStep(key=self._key(asked, form, "roots"), keep_as=read_kept_name(form))
 
-    def gather(self, form: Form) -> Step | None:
+    def gather(self, form: FieldReader) -> Step | None:
         """Ask several things at once."""
         questions: list[Question] = []
         for index, raw in enumerate(form.items("gather", most=MOST_QUESTIONS, least=1)):
@@ -177,9 +177,9 @@ class StepsReader:
                 questions.append(question)
         return GatherStep(questions=tuple(questions))
 
-    def call(self, form: Form) -> Step | None:
+    def call(self, form: FieldReader) -> Step | None:
         """Call another tool."""
-        called = Form(form.raw("call"), ("tool", "arguments"), where=form.at("call"), faults=self._faults)
+        called = FieldReader(form.raw("call"), ("tool", "arguments"), where=form.at("call"), faults=self._faults)
         tool = called.text("tool", longest=LONGEST_NAME, required=True)
         arguments = read_tree(called, "arguments") or Tree.parse({})
         if not isinstance(arguments.source, dict):
@@ -187,25 +187,27 @@ class StepsReader:
         keep_as = read_kept_name(form)
         return None if tool is None else CallStep(tool=tool, arguments=arguments, keep_as=keep_as)
 
-    def http(self, form: Form) -> Step | None:
+    def http(self, form: FieldReader) -> Step | None:
         """Make a request."""
-        request = read_request(Form(form.raw("http"), REQUEST_FIELDS, where=form.at("http"), faults=self._faults))
+        request = read_request(
+            FieldReader(form.raw("http"), REQUEST_FIELDS, where=form.at("http"), faults=self._faults)
+        )
         keep_as = read_kept_name(form)
         return None if request is None else HttpStep(http=request, keep_as=keep_as)
 
-    def return_(self, form: Form) -> Step | None:
+    def return_(self, form: FieldReader) -> Step | None:
         """End with an answer."""
-        answer = Form(form.raw("return"), ANSWER_FIELDS, where=form.at("return"), faults=self._faults)
+        answer = FieldReader(form.raw("return"), ANSWER_FIELDS, where=form.at("return"), faults=self._faults)
         return ReturnStep(answer=read_answer(answer, self._family))
 
-    def _if(self, form: Form, depth: int) -> Step | None:
-        branch = Form(form.raw("if"), ("when", "then", "else"), where=form.at("if"), faults=self._faults)
+    def _if(self, form: FieldReader, depth: int) -> Step | None:
+        branch = FieldReader(form.raw("if"), ("when", "then", "else"), where=form.at("if"), faults=self._faults)
         when: Condition | None = read_condition(branch, "when")
         then = self.read(branch, "then", depth + 1)
         otherwise = self.read(branch, "else", depth + 1) if branch.has("else") else ()
         return None if when is None else IfStep(when=when, then=then, otherwise=otherwise)
 
-    def _key(self, asked: Form, form: Form, verb: str) -> str:
+    def _key(self, asked: FieldReader, form: FieldReader, verb: str) -> str:
         """What the question is called between gateway and client; unique in the handler."""
         key = asked.text("key", longest=64)
         if key is not None and not _KEY.fullmatch(key):
@@ -219,7 +221,7 @@ class StepsReader:
         return key
 
 
-def _number(form: Form, name: str, *, required: bool = False) -> Tree | None:
+def _number(form: FieldReader, name: str, *, required: bool = False) -> Tree | None:
     """A number, or a text that is exactly one place to fill."""
     tree = read_tree(form, name, required=required)
     if tree is None:
@@ -231,7 +233,7 @@ def _number(form: Form, name: str, *, required: bool = False) -> Tree | None:
     return tree
 
 
-def _messages(form: Form) -> Tree | None:
+def _messages(form: FieldReader) -> Tree | None:
     """Messages for a model; one text stands for one message of the user."""
     form.require("messages")
     raw = form.raw("messages")
@@ -248,12 +250,12 @@ def _messages(form: Form) -> Tree | None:
     return Tree.parse([{"role": "user", "content": {"type": "text", "text": raw}}])
 
 
-_QUESTION_READERS: Mapping[str, Callable[[StepsReader, Form], Question | None]] = {
+_QUESTION_READERS: Mapping[str, Callable[[StepsReader, FieldReader], Question | None]] = {
     "ask": StepsReader.ask,
     "sample": StepsReader.sample,
     "roots": StepsReader.roots,
 }
-_READERS: Mapping[str, Callable[[StepsReader, Form], Step | None]] = {
+_READERS: Mapping[str, Callable[[StepsReader, FieldReader], Step | None]] = {
     "progress": StepsReader.progress,
     "log": StepsReader.log,
     "sleep": StepsReader.sleep,

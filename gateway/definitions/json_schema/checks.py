@@ -10,7 +10,7 @@ from gateway.definitions.field_reader import Faults
 from gateway.definitions.json_access import as_list, as_object, point, quote
 from gateway.definitions.json_schema.dialects import DIALECTS, compile_schema, find_dialect
 from gateway.definitions.json_schema.recursion_costs import MOST_CHECKS, applies_to_itself, most_checks
-from gateway.definitions.json_schema.tree import Node, SchemaTree, TooLarge
+from gateway.definitions.json_schema.tree import SchemaNode, SchemaTree, TooLarge
 
 LARGEST = 256 * 1024
 
@@ -81,7 +81,7 @@ class _Checker:
         self.is_sound = False
         self._faults.add(self._where + point(*place), reason)
 
-    def _identity(self, node: Node) -> None:
+    def _identity(self, node: SchemaNode) -> None:
         dialect = node.schema.get("$schema")
         if dialect is not None:
             known = ", ".join(one.name for one in DIALECTS)
@@ -97,12 +97,12 @@ class _Checker:
         elif not node.place and not (isinstance(name, str) and _IDENTIFIER.fullmatch(name)):
             self._refuse(("$id",), "has to be an absolute URI without fragment")
 
-    def _values(self, node: Node) -> None:
+    def _values(self, node: SchemaNode) -> None:
         values = as_list(node.schema.get("enum")) or ()
         if len(values) > _MOST_VALUES:
             self._refuse((*node.place, "enum"), f"has more than {_MOST_VALUES} values")
 
-    def _check_patterns(self, node: Node) -> None:
+    def _check_patterns(self, node: SchemaNode) -> None:
         pattern = node.schema.get("pattern")
         found = [((*node.place, "pattern"), pattern)] if isinstance(pattern, str) else []
         named = as_object(node.schema.get("patternProperties")) or {}

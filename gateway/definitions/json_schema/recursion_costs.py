@@ -7,7 +7,7 @@ remembers nothing at all.
 
 from collections.abc import Iterator, Sequence
 
-from gateway.definitions.json_schema.tree import Node, Reach, SchemaTree
+from gateway.definitions.json_schema.tree import Reach, SchemaNode, SchemaTree
 
 MOST_CHECKS = 1_000
 """How many schemas may apply to one part of a value."""
@@ -24,7 +24,7 @@ def most_checks(tree: SchemaTree, *, stop: int = MOST_CHECKS) -> int:
     return counted[0].most
 
 
-def applies_to_itself(tree: SchemaTree) -> Node | None:
+def applies_to_itself(tree: SchemaTree) -> SchemaNode | None:
     """A schema that has to be checked before it can be checked: it leads back to itself at the same value."""
     nodes = tree.nodes
     ahead = [[*(edge.target for edge in node.edges if edge.reach is Reach.HERE), *node.refs] for node in nodes]
@@ -51,7 +51,7 @@ def multiplies(tree: SchemaTree) -> bool:
 
 def components(ahead: Sequence[Sequence[int]]) -> list[int]:
     """The strongly connected components of a graph, by number; what a component leads to has a lower number."""
-    return _Walk(ahead).components()
+    return _CostWalk(ahead).components()
 
 
 class _Counts:
@@ -77,7 +77,7 @@ class _Counts:
         self.most = max(self.here, self.every + max(self.parts.values(), default=0))
 
 
-def _count(number: int, nodes: Sequence[Node], groups: Sequence[int], counted: Sequence[_Counts]) -> _Counts:
+def _count(number: int, nodes: Sequence[SchemaNode], groups: Sequence[int], counted: Sequence[_Counts]) -> _Counts:
     counts = _Counts()
     for target in nodes[number].refs:
         if groups[target] != groups[number]:
@@ -99,14 +99,14 @@ def _count(number: int, nodes: Sequence[Node], groups: Sequence[int], counted: S
     return counts
 
 
-def _groups(nodes: Sequence[Node]) -> list[int]:
+def _groups(nodes: Sequence[SchemaNode]) -> list[int]:
     """Which schemas lead to each other: one number per group, lower ones first where one group leads to another."""
     return components(
         [[*(edge.target for edge in node.edges if edge.reach is not Reach.NOTHING), *node.refs] for node in nodes]
     )
 
 
-class _Walk:
+class _CostWalk:
     """Tarjan's walk over a graph, without recursion."""
 
     def __init__(self, ahead: Sequence[Sequence[int]]) -> None:

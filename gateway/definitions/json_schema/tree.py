@@ -64,7 +64,7 @@ _ANCHORING = ("$anchor", "$dynamicAnchor")
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class SchemaEdge:
     """From a schema to one inside it: what it applies to (a property's name, an element's index) and its number."""
 
     reach: Reach
@@ -73,12 +73,12 @@ class Edge:
 
 
 @dataclass(slots=True)
-class Node:
+class SchemaNode:
     """One schema: where it stands, its keywords (none for `true` and `false`), and what is inside it."""
 
     place: Place
     schema: Object
-    edges: list[Edge] = field(default_factory=list[Edge])
+    edges: list[SchemaEdge] = field(default_factory=list[SchemaEdge])
     refs: list[int] = field(default_factory=list[int])
 
 
@@ -101,7 +101,7 @@ class SchemaTree:
             TooLarge: it has too many schemas or they are too deep.
         """
         self._most = most
-        self.nodes: list[Node] = []
+        self.nodes: list[SchemaNode] = []
         self._numbers: dict[str, int] = {}
         self._anchors: dict[str, int] = {}
         self.unresolved: list[tuple[Place, str]] = []
@@ -119,7 +119,7 @@ class SchemaTree:
         while position < len(self.nodes):
             node = self.nodes[position]
             for reach, part, place, child in _inside(node):
-                node.edges.append(Edge(reach, part, self._add(place, child)))
+                node.edges.append(SchemaEdge(reach, part, self._add(place, child)))
             position += 1
 
     def _add(self, place: Place, schema: object) -> int:
@@ -128,7 +128,7 @@ class SchemaTree:
             raise TooLarge(f"it has more than {self._most} schemas", ())
         if len(place) > 2 * DEEPEST:
             raise TooLarge(f"schemas are nested more than {DEEPEST} deep", place)
-        node = Node(place, as_object(schema) or {})
+        node = SchemaNode(place, as_object(schema) or {})
         self.nodes.append(node)
         self._numbers[point(*place)] = number
         for keyword in _ANCHORING:
@@ -159,7 +159,7 @@ class SchemaTree:
         return self._numbers.get(fragment) if not fragment or fragment[0] == "/" else self._anchors.get(fragment)
 
 
-def _inside(node: Node) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
+def _inside(node: SchemaNode) -> Iterator[tuple[Reach, str | int | None, Place, object]]:
     """The schemas directly inside one: what each applies to, where it stands, and itself."""
     for keyword, value in node.schema.items():
         place = (*node.place, keyword)

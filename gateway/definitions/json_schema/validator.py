@@ -17,7 +17,7 @@ import msgspec
 from gateway.definitions.json_schema.dialects import compile_schema
 from gateway.definitions.json_schema.tree import SchemaTree, TooLarge
 from gateway.definitions.json_schema.violations import tell_all, tell_roughly
-from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, Work, work_of
+from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 from gateway.errors import Fault
 
 IN_LOOP = 1_000_000
@@ -44,7 +44,7 @@ _UNCHECKED = (
 )
 
 
-class Compiled(Protocol):
+class CompiledSchema(Protocol):
     """A schema as `jsonschema-rs` compiles it."""
 
     def is_valid(self, instance: object) -> bool:
@@ -82,7 +82,7 @@ class Validator:
         self._text = text
         self._member = member
         schema = _read(text, member)
-        self._compiled: Compiled = compile_schema(schema)
+        self._compiled: CompiledSchema = compile_schema(schema)
         self.work = _work(schema)
         self._free = _free_size(self.work)
 
@@ -173,7 +173,7 @@ def _count(raw: bytes) -> tuple[int, int]:
     return containers, containers + raw.count(b",") + 1
 
 
-def _free_size(work: Work) -> int:
+def _free_size(work: WorkBound) -> int:
     """Bytes of JSON that are within the budget however they are made: a value takes at least two of them."""
     if work.growth > 1:
         return -1
@@ -181,7 +181,7 @@ def _free_size(work: Work) -> int:
     return 64 * IN_LOOP // max(1, each) - 2
 
 
-def _work(schema: Mapping[str, object]) -> Work:
+def _work(schema: Mapping[str, object]) -> WorkBound:
     try:
         return work_of(SchemaTree(schema, most=_MOST_SCHEMAS))
     except TooLarge:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from gateway.definitions.json_schema.assertion_costs import NOTHING, Load, load_of, loads_of_parts
 from gateway.definitions.json_schema.recursion_costs import components, multiplies
-from gateway.definitions.json_schema.tree import Edge, Node, Reach, SchemaTree
+from gateway.definitions.json_schema.tree import Reach, SchemaEdge, SchemaNode, SchemaTree
 
 ENDLESS = 10**15
 
@@ -26,7 +26,7 @@ _MEMBERS, _ELEMENTS = object(), object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class WorkBound:
     """Upper bounds for one value of each kind, and how they multiply with each level of depth."""
 
     load: Load
@@ -46,11 +46,11 @@ class Work:
         return once if self.telling_growth == 1 else min(ENDLESS, once * self.telling_growth**depth)
 
 
-UNKNOWN = Work(load=Load(ENDLESS, ENDLESS, ENDLESS, ENDLESS, ENDLESS))
+UNKNOWN = WorkBound(load=Load(ENDLESS, ENDLESS, ENDLESS, ENDLESS, ENDLESS))
 """A schema that is too large to be counted."""
 
 
-def work_of(tree: SchemaTree) -> Work:
+def work_of(tree: SchemaTree) -> WorkBound:
     """The work of checking a value against this schema."""
     return _Counting(tree).work()
 
@@ -122,7 +122,7 @@ class _Counting:
         is_circular = len(set(self._here)) < len(here)
         self._is_endless = is_circular or any(number in ahead for number, ahead in enumerate(here))
 
-    def work(self) -> Work:
+    def work(self) -> WorkBound:
         if self._is_endless:  # it applies to itself at the same value
             return UNKNOWN
         order = sorted(range(len(self._nodes)), key=lambda number: (self._groups[number], self._here[number]))
@@ -135,7 +135,7 @@ class _Counting:
             self._settle(order[start:end])
             start = end
         is_remembered = not self._marks and not multiplies(self._tree)
-        return Work(
+        return WorkBound(
             load=self._most[0].capped(ENDLESS),
             growth=1 if is_remembered else self._growth,
             telling_growth=self._growth,
@@ -167,7 +167,7 @@ class _Counting:
             marked.every += Load(1, 1, 0, 0, 0)
         self._checked[number], self._marked[number] = checked, marked
 
-    def _step(self, number: int, edge: Edge, keyword: str, into: _Expansion) -> None:
+    def _step(self, number: int, edge: SchemaEdge, keyword: str, into: _Expansion) -> None:
         """Count what a schema for parts leads to; of its own cycle only how often it is entered again."""
         part: object = edge.part
         if edge.reach is Reach.PARTS:
@@ -207,6 +207,6 @@ def _dearest(loads: Iterable[Load]) -> Load:
     return dearest
 
 
-def _keyword(node: Node, inner: Node) -> str:
+def _keyword(node: SchemaNode, inner: SchemaNode) -> str:
     """The keyword under which a schema stands in another."""
     return str(inner.place[len(node.place)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gateway.definitions.json_access import as_list, as_object, point
-from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.budget import RenderingBudget, RenderingLimits
 from gateway.definitions.templates.liquid.expressions import Test
 from gateway.definitions.templates.liquid.nodes import Block, OutputNode, TextNode
 from gateway.definitions.templates.liquid.parser import parse_template, parse_test
@@ -17,8 +17,8 @@ from gateway.definitions.templates.liquid.rendering import Escape, Rendering
 from gateway.definitions.templates.liquid.values import measure
 from gateway.errors import Fault, TemplateInvalid
 
-_TEXT_LIMITS = Limits()
-_TREE_LIMITS = Limits(output=1024 * 1024)
+_TEXT_LIMITS = RenderingLimits()
+_TREE_LIMITS = RenderingLimits(output=1024 * 1024)
 _DEEPEST = 32
 _MOST_NODES = 10_000
 
@@ -50,7 +50,7 @@ class Template:
         Raises:
             TemplateFailed: it came to a limit, or met a value that it cannot use.
         """
-        return Rendering(variables, Budget(_TEXT_LIMITS), escape).text(self.block)
+        return Rendering(variables, RenderingBudget(_TEXT_LIMITS), escape).text(self.block)
 
     def value(self, variables: Mapping[str, object]) -> object:
         """What the template yields: the typed value if it is exactly one `{{ … }}`, else its text.
@@ -58,9 +58,9 @@ class Template:
         Raises:
             TemplateFailed: it came to a limit, or met a value that it cannot use.
         """
-        return self.fill(variables, Budget(_TREE_LIMITS))
+        return self.fill(variables, RenderingBudget(_TREE_LIMITS))
 
-    def fill(self, variables: Mapping[str, object], budget: Budget) -> object:
+    def fill(self, variables: Mapping[str, object], budget: RenderingBudget) -> object:
         """What `value` yields, paid for from a budget that others share."""
         rendering = Rendering(variables, budget)
         if len(self.block) != 1 or not isinstance(self.block[0], OutputNode):
@@ -92,7 +92,7 @@ class Condition:
         Raises:
             TemplateFailed: it compares what cannot be compared.
         """
-        return Rendering(variables, Budget(_TEXT_LIMITS)).holds(self.test)
+        return Rendering(variables, RenderingBudget(_TEXT_LIMITS)).holds(self.test)
 
 
 _Node: TypeAlias = "Template | dict[str, _Node] | list[_Node] | str | int | float | bool | None"
@@ -126,7 +126,7 @@ class Tree:
         Raises:
             TemplateFailed: it came to a limit, or met a value that it cannot use.
         """
-        return self.source if self.is_constant else _fill(self.node, variables, Budget(_TREE_LIMITS))
+        return self.source if self.is_constant else _fill(self.node, variables, RenderingBudget(_TREE_LIMITS))
 
 
 def is_open(text: str) -> bool:
@@ -177,7 +177,7 @@ class _TreeReader:
             raise _refuse(path, wrong.faults[0].reason, wrong.faults[0].line) from None
 
 
-def _fill(node: _Node, variables: Mapping[str, object], budget: Budget) -> object:
+def _fill(node: _Node, variables: Mapping[str, object], budget: RenderingBudget) -> object:
     budget.spend()
     if isinstance(node, Template):
         return node.fill(variables, budget)

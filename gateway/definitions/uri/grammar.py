@@ -20,7 +20,7 @@ _VARIABLE = re.compile(rf"({_NAME})(?:(\*)|:([1-9][0-9]{{0,3}}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class ExpressionOperator:
     """How an expression is written out (RFC 6570, appendix A)."""
 
     first: str
@@ -30,15 +30,15 @@ class Operator:
     allows_reserved: bool = False
 
 
-OPERATORS: Mapping[str, Operator] = {
-    "": Operator("", ","),
-    "+": Operator("", ",", allows_reserved=True),
-    "#": Operator("#", ",", allows_reserved=True),
-    ".": Operator(".", "."),
-    "/": Operator("/", "/"),
-    ";": Operator(";", ";", is_named=True),
-    "?": Operator("?", "&", is_named=True, if_empty="="),
-    "&": Operator("&", "&", is_named=True, if_empty="="),
+OPERATORS: Mapping[str, ExpressionOperator] = {
+    "": ExpressionOperator("", ","),
+    "+": ExpressionOperator("", ",", allows_reserved=True),
+    "#": ExpressionOperator("#", ",", allows_reserved=True),
+    ".": ExpressionOperator(".", "."),
+    "/": ExpressionOperator("/", "/"),
+    ";": ExpressionOperator(";", ";", is_named=True),
+    "?": ExpressionOperator("?", "&", is_named=True, if_empty="="),
+    "&": ExpressionOperator("&", "&", is_named=True, if_empty="="),
 }
 
 
@@ -60,7 +60,7 @@ class Expression:
     variables: tuple[Variable, ...]
 
     @property
-    def operator(self) -> Operator:
+    def operator(self) -> ExpressionOperator:
         """How it is written out."""
         return OPERATORS[self.sign]
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from gateway.definitions.json_access import as_list, as_object, is_number
-from gateway.definitions.uri.grammar import RESERVED, Expression, Operator, Part, Variable, parse_parts, refuse
+from gateway.definitions.uri.grammar import (
+    RESERVED,
+    Expression,
+    ExpressionOperator,
+    Part,
+    Variable,
+    parse_parts,
+    refuse,
+)
 from gateway.definitions.uri.matching import Matcher, make_matcher
 
 _LONGEST_RESULT = 64 * 1024
@@ -88,7 +96,7 @@ def _write(expression: Expression, variables: Mapping[str, object]) -> str:
     return operator.first + operator.separator.join(written) if written else ""
 
 
-def _write_variable(operator: Operator, variable: Variable, value: object) -> list[str]:
+def _write_variable(operator: ExpressionOperator, variable: Variable, value: object) -> list[str]:
     """What one variable contributes: nothing, one text, or one per element when it explodes."""
     members = as_object(value)
     elements = as_list(value)
@@ -109,15 +117,15 @@ def _write_variable(operator: Operator, variable: Variable, value: object) -> li
     return [_named_if_asked(operator, variable, ",".join(_encode(operator, text) for text in flat))]
 
 
-def _scalar(operator: Operator, variable: Variable, text: str) -> str:
+def _scalar(operator: ExpressionOperator, variable: Variable, text: str) -> str:
     return _named_if_asked(operator, variable, _encode(operator, text[: variable.prefix]))
 
 
-def _named_if_asked(operator: Operator, variable: Variable, written: str) -> str:
+def _named_if_asked(operator: ExpressionOperator, variable: Variable, written: str) -> str:
     return _named(operator, variable.name, written) if operator.is_named else written
 
 
-def _named(operator: Operator, name: str, written: str) -> str:
+def _named(operator: ExpressionOperator, name: str, written: str) -> str:
     if written or not operator.is_named:
         return f"{name}={written}"
     return name + operator.if_empty
@@ -138,7 +146,7 @@ def _text(value: object) -> str | None:
     raise refuse("a value must be a text, a number, a boolean, or a list or map of these")
 
 
-def _encode(operator: Operator, text: str) -> str:
+def _encode(operator: ExpressionOperator, text: str) -> str:
     try:
         if not operator.allows_reserved:
             return quote(text, safe="~")

@@ -14,7 +14,7 @@ from gateway.definitions.templates.template import Tree
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import EgressDenied, TemplateFailed
 from gateway.handlers.declared_answers import variables_of
-from gateway.handlers.http_request import Exit, Requester
+from gateway.handlers.http_request import EgressContext, HttpRequester
 from gateway.handlers.previews.requests import cut, escape, show_json, show_request
 from gateway.handlers.response_body.reading import JSON
 
@@ -25,11 +25,11 @@ _ROOM, _LEAST_ROOM = 6_000, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class StepPreview:
     """One list of steps."""
 
     spec: StepsSpec
-    way: Exit
+    way: EgressContext
 
     def show(self, arguments: Mapping[str, object]) -> str:
         """Each request and call in order; empty where the list makes none."""
@@ -47,7 +47,7 @@ class Outline:
             CredentialMissing: one is not stored, or not for its request's origin.
         """
         found = [
-            await Requester(step.http, self.way).credential(step.http.url.origin)
+            await HttpRequester(step.http, self.way).credential(step.http.url.origin)
             for step in self.spec.steps
             if isinstance(step, HttpStep)
         ]
@@ -61,7 +61,7 @@ class Outline:
             return f"{verb} the tool {escape(step.tool)}{_arguments(step.arguments, variables, room)}"
         verb = "may send" if may else "sends"
         try:
-            request = Requester(step.http, self.way).request(variables)
+            request = HttpRequester(step.http, self.way).request(variables)
         except (_Unknown, TemplateFailed, EgressDenied):  # what fails is not sent
             request = _declared(step.http)
         return f"{verb} {show_request(request, longest_body=room)}"

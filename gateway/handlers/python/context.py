@@ -9,17 +9,17 @@ from typing import Any, Literal, TypeVar, cast
 from gateway.domain.results import Contents
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import HandlerFailed
-from gateway.handlers.call_memo import Memory
+from gateway.handlers.call_memo import CallMemo
 from gateway.handlers.interfaces import Call, LogLevel, Question
 from gateway.handlers.python.http_client import HttpClient
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _T = TypeVar("_T")
 _ACTIONS = ("accept", "decline", "cancel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ClientReply:
     """What the user did with a question, and what was filled in where that was a form and it was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
@@ -42,11 +42,13 @@ class Context:
     through, and ask the same questions in the same order for the same answers.
     """
 
-    def __init__(self, call: Call, arguments: Mapping[str, Any], *, upstream: Upstream, uri: str | None = None) -> None:
+    def __init__(
+        self, call: Call, arguments: Mapping[str, Any], *, upstream: UpstreamClient, uri: str | None = None
+    ) -> None:
         self._call = call
         self._arguments = arguments
         self._uri = uri
-        self._memory = Memory(call.peer)
+        self._memory = CallMemo(call.peer)
         self._loop = asyncio.get_running_loop()
         self._asked = 0
         self._invoked = 0
@@ -128,7 +130,9 @@ class Context:
             await self._memory.once(key, lambda: self._call.call_tool(name, given, key=key), repeatable=False),
         )
 
-    async def ask(self, message: str, schema: Mapping[str, object] | None = None, *, key: str | None = None) -> Reply:
+    async def ask(
+        self, message: str, schema: Mapping[str, object] | None = None, *, key: str | None = None
+    ) -> ClientReply:
         """Ask the user to fill in a form; without a schema, for a plain yes or no.
 
         Never ask for secrets: the client sees what is filled in.
@@ -142,7 +146,7 @@ class Context:
         answer = await self._ask("elicitation", {"message": message, "requestedSchema": wanted}, key)
         return _reply(answer)
 
-    async def ask_url(self, message: str, url: str, *, key: str | None = None) -> Reply:
+    async def ask_url(self, message: str, url: str, *, key: str | None = None) -> ClientReply:
         """Ask the user to open a page; accepting says that it was opened, not what came of it.
 
         Raises:
@@ -220,8 +224,8 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _reply(answer: Mapping[str, Any]) -> Reply:
+def _reply(answer: Mapping[str, Any]) -> ClientReply:
     action, content = answer.get("action"), answer.get("content")
     if action not in _ACTIONS:
         raise HandlerFailed("the client answered a question in a form that the protocol does not have")
-    return Reply(action=action, content=cast("dict[str, Any]", content) if isinstance(content, dict) else {})
+    return ClientReply(action=action, content=cast("dict[str, Any]", content) if isinstance(content, dict) else {})

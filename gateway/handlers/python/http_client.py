@@ -13,9 +13,9 @@ from gateway.domain.http.requests import UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.domain.results import ABSENT, Absent
 from gateway.errors import EgressDenied, HandlerFailed, UpstreamTimeout
-from gateway.handlers.call_memo import Memory
+from gateway.handlers.call_memo import CallMemo
 from gateway.upstream.auth.credentials import digest_of_headers
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 _IDEMPOTENT = _SAFE | {"PUT", "DELETE"}
@@ -56,7 +56,7 @@ class HttpClient:
     """Sends requests for one call. A request that may change something is not sent again when the call is run again
     after a question to the client: it gives the answer of the first time."""
 
-    def __init__(self, upstream: Upstream, tenant: TenantId, memory: Memory) -> None:
+    def __init__(self, upstream: UpstreamClient, tenant: TenantId, memory: CallMemo) -> None:
         self._upstream = upstream
         self._tenant = tenant
         self._memory = memory

@@ -12,7 +12,7 @@ TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeHandler:
+class PythonHandler:
     """The function of one primitive of code; `is_async` says whether it runs on the event loop or in a thread.
 
     `complete` completes the arguments of a prompt or the variables of a template; `timeout_s` bounds both.
@@ -24,9 +24,9 @@ class CodeHandler:
     complete: CompletionFunction | None = None
 
 
-class CodeHandlers(Protocol):
+class PythonHandlers(Protocol):
     """What was registered in code."""
 
-    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
+    def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
         """The function behind a tenant's primitive of this family and name (of resources: URI or URI template)."""
         ...

@@ -10,26 +10,26 @@ from gateway.domain.results import Completions
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import Call
 from gateway.handlers.python.context import Context
-from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.registry import PythonHandler
 from gateway.handlers.python.signatures import Completing, CompletionFunction
-from gateway.handlers.python.thread_pool import Threads
-from gateway.handlers.result_forms import Form
-from gateway.upstream.client import Upstream
+from gateway.handlers.python.thread_pool import ThreadPool
+from gateway.handlers.result_forms import ResultForm
+from gateway.upstream.client import UpstreamClient
 
 _Answer = TypeVar("_Answer")
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeWork(Generic[_Answer]):
+class PythonAction(Generic[_Answer]):
     """Runs the function of one primitive."""
 
-    code: CodeHandler
-    form: Form[_Answer]
-    upstream: Upstream
-    threads: Threads
+    code: PythonHandler
+    form: ResultForm[_Answer]
+    upstream: UpstreamClient
+    threads: ThreadPool
 
-    async def do(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
+    async def run(self, arguments: Mapping[str, object], call: Call, /) -> _Answer:
         """The function's answer.
 
         Raises:
@@ -47,7 +47,7 @@ class CodeWork(Generic[_Answer]):
         return self.form.of_returned(returned)
 
 
-async def run(function: Callable[[], object], threads: Threads, tenant: str, *, is_async: bool) -> object:
+async def run(function: Callable[[], object], threads: ThreadPool, tenant: str, *, is_async: bool) -> object:
     """What a function returns, awaited if need be.
 
     Raises:
@@ -68,7 +68,7 @@ async def run(function: Callable[[], object], threads: Threads, tenant: str, *, 
 
 
 async def completions(
-    function: CompletionFunction, completing: Completing, threads: Threads, *, is_async: bool
+    function: CompletionFunction, completing: Completing, threads: ThreadPool, *, is_async: bool
 ) -> Completions:
     """The values that a completion function suggests.
 

@@ -19,7 +19,7 @@ _PATIENCE_S = 30.0
 _T = TypeVar("_T")
 
 
-class Threads:
+class ThreadPool:
     """The places of one gateway."""
 
     def __init__(self, places: int = 64) -> None:

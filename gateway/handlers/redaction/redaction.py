@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gateway.domain.http.requests import Credential, UpstreamAnswer
 from gateway.handlers.redaction.escapes import ALL_ESCAPES, ASCII_ESCAPES, ROUNDS, TracedText, decode, squeeze
-from gateway.handlers.redaction.secret_encodings import forms_of
+from gateway.handlers.redaction.secret_encodings import encodings_of
 from gateway.handlers.response_body.charsets import declared_charset, decode_text
 from gateway.handlers.response_body.kinds import is_json, is_text, is_utf8, kind_of
 
@@ -59,7 +59,7 @@ class Redactor:
     """Finds and replaces some credentials."""
 
     def __init__(self, credentials: Credentials) -> None:
-        forms = forms_of(credentials)
+        forms = encodings_of(credentials)
         self._squeezed = (*forms.plain, *forms.base64)
         self._base64 = frozenset(forms.base64)
         self._exact = forms.exact

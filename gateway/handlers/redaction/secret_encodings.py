@@ -21,7 +21,7 @@ _EDGES = ((0, 0), (1, 2), (2, 3))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forms:
+class SecretEncodings:
     """Byte forms of secrets: `plain` and `base64` for squeezed text; `exact` where squeezing leaves too little."""
 
     plain: tuple[bytes, ...]
@@ -30,7 +30,7 @@ class Forms:
     is_ascii: bool
 
 
-def forms_of(credentials: Iterable[Credential]) -> Forms:
+def encodings_of(credentials: Iterable[Credential]) -> SecretEncodings:
     """The forms of all credentials."""
     plain: dict[bytes, None] = {}
     in_base64: dict[bytes, None] = {}
@@ -53,7 +53,7 @@ def forms_of(credentials: Iterable[Credential]) -> Forms:
                 exact[form] = None
         for inner in _b64_contents(credential.value, raw):
             in_base64.update(dict.fromkeys(_b64_forms(inner)))
-    return Forms(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
+    return SecretEncodings(plain=tuple(plain), base64=tuple(in_base64), exact=tuple(exact), is_ascii=is_ascii)
 
 
 def _pair(credential: Credential) -> bytes:

@@ -41,7 +41,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BundlePlace:
     """A value in one of the files."""
 
     file: str
@@ -131,20 +131,20 @@ def _no_entry(reason: str) -> InvalidDocument:
     return InvalidDocument(f"The archive is not taken: {reason}.", faults=[Fault(pointer="", reason=reason)])
 
 
-class _Names:
+class _MovedNames:
     """What the values that move into the document are called there, by the section they move into."""
 
     def __init__(self, root: Object, sections: Mapping[str, Sequence[str]]) -> None:
         self._taken = {kind: set(_section(root, path)) for kind, path in sections.items()}
 
-    def choose(self, kind: str, place: Place) -> str:
+    def choose(self, kind: str, place: BundlePlace) -> str:
         """The last part of what it was called; in case of a clash with more of the way to it, at last with a number."""
         name = next(name for name in _candidates(place) if name not in self._taken[kind])
         self._taken[kind].add(name)
         return name
 
 
-def _candidates(place: Place) -> Iterator[str]:
+def _candidates(place: BundlePlace) -> Iterator[str]:
     folders, _, last = place.file.rpartition("/")
     words = [*folders.split("/"), last.rpartition(".")[0] or last, *place.tokens[-1:]]
     parts = [part for part in (_NOT_A_NAME.sub("_", word).strip("_") for word in words) if part] or ["value"]
@@ -167,10 +167,10 @@ class _Bundler:
         self._entry = entry
         self._root = as_object(files.tree(entry)) or {}
         self._sections = SWAGGER_SECTIONS if "swagger" in self._root else SECTIONS
-        self._names = _Names(self._root, self._sections)
-        self._named: dict[tuple[str, Place], str] = {}
-        self._waiting: deque[tuple[str, Place, str]] = deque()
-        self._open: set[Place] = set()
+        self._names = _MovedNames(self._root, self._sections)
+        self._named: dict[tuple[str, BundlePlace], str] = {}
+        self._waiting: deque[tuple[str, BundlePlace, str]] = deque()
+        self._open: set[BundlePlace] = set()
         self._nodes = 0
         self._warnings: dict[str, None] = {}
 
@@ -252,36 +252,36 @@ class _Bundler:
         found = as_object(made)
         return made if found is None else {**found, **beside}
 
-    def _name(self, kind: str, place: Place) -> str:
+    def _name(self, kind: str, place: BundlePlace) -> str:
         if (kind, place) not in self._named:
             self._named[kind, place] = name = self._names.choose(kind, place)
             self._waiting.append((kind, place, name))
         return self._named[kind, place]
 
-    def _value(self, place: Place) -> object:
+    def _value(self, place: BundlePlace) -> object:
         node: object = self._files.tree(place.file)
         for token in place.tokens:
             node, _ = find_step(node, token)
         return node
 
-    def _locate(self, ref: str, file: str) -> Place | None:
+    def _locate(self, ref: str, file: str) -> BundlePlace | None:
         """Where the reference leads, whatever references lie on the way; None when it leads to no file of ours."""
         wanted = self._parse(ref, file)
         for _ in range(_LONGEST_CHAIN):
             if wanted is None:
                 return None
             reached = self._reach(wanted)
-            if isinstance(reached, Place):
+            if isinstance(reached, BundlePlace):
                 return reached
             if reached is None:
                 self._warn(file, ref, "does not exist")
                 return None
             inner = self._parse(reached.ref, wanted.file)
-            wanted = inner and Place(inner.file, (*inner.tokens, *reached.rest))
+            wanted = inner and BundlePlace(inner.file, (*inner.tokens, *reached.rest))
         self._warn(file, ref, "is a chain of references without an end")
         return None
 
-    def _reach(self, place: Place) -> Place | _Detour | None:
+    def _reach(self, place: BundlePlace) -> BundlePlace | _Detour | None:
         """The place itself if it is there; else the reference that stands on the way to it."""
         node: object = self._files.tree(place.file)
         for index, token in enumerate(place.tokens):
@@ -293,7 +293,7 @@ class _Bundler:
             node = inner
         return place
 
-    def _parse(self, ref: str, file: str) -> Place | None:
+    def _parse(self, ref: str, file: str) -> BundlePlace | None:
         path, _, fragment = ref.partition("#")
         if _SCHEME.match(ref):
             return None  # refused where it is used, like in any document
@@ -306,7 +306,7 @@ class _Bundler:
         if fragment and not fragment.startswith("/"):
             self._warn(file, ref, "names an anchor, which is not followed")
             return None
-        return Place(target, tuple(ref_tokens(f"#{fragment}")))
+        return BundlePlace(target, tuple(ref_tokens(f"#{fragment}")))
 
     def _warn(self, file: str, ref: str, reason: str) -> None:
         if len(self._warnings) < _MOST_WARNINGS:

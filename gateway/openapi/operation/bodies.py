@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from gateway.domain.http.plans import BodyKind, BodyPlan
 from gateway.openapi.document.json_access import Object, Unusable, as_list, is_true_at, object_at, quote_text
 from gateway.openapi.document.references import References
-from gateway.openapi.operation.file_parts import FILE, Uploads, is_binary, is_encoded
-from gateway.openapi.operation.form_fields import Fields
+from gateway.openapi.operation.file_parts import FILE, FileParts, is_binary, is_encoded
+from gateway.openapi.operation.form_fields import FormFields
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_media_type, is_range, json_rank, kind_of
 from gateway.openapi.operation.parameters import describe
 from gateway.openapi.schema.components import Components
@@ -59,8 +59,8 @@ class Bodies:
     def __init__(self, references: References, components: Components, *, dialect: tuple[int, int]) -> None:
         self._references = references
         self._components = components
-        self._uploads = Uploads(references)
-        self._fields = Fields(self._uploads, dialect=dialect)
+        self._uploads = FileParts(references)
+        self._fields = FormFields(self._uploads, dialect=dialect)
 
     def plan(self, operation: Object, where: str) -> Body | str | None:
         """The body of an operation; None when it has none, a reason when an optional one cannot be offered.

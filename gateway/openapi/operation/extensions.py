@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.domain.tenancy.policy import Safety
 from gateway.openapi.document.json_access import Object, as_object, clean_text
-from gateway.openapi.warnings import Remarks
+from gateway.openapi.warnings import Warnings
 
 KEYS = ("x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool")
 """The extensions, the one that counts first where several stand at one place."""
@@ -21,7 +21,7 @@ _LEVELS = (Safety.SAFE, Safety.MODERATE, Safety.DANGEROUS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class DocumentHints:
     """What is wished for one operation; None where nothing is said. `refused_by` names what does not want a tool."""
 
     refused_by: str | None = None
@@ -31,11 +31,11 @@ class Wishes:
     safety: Safety | None = None
 
 
-NO_WISHES = Wishes()
+NO_HINTS = DocumentHints()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class HintedSafety:
     """A place that may hold wishes: what it is called, where it stands, and what is there."""
 
     title: str
@@ -43,26 +43,26 @@ class Level:
     node: Object
 
 
-def read_wishes(levels: Sequence[Level], method_safety: Safety, remarks: Remarks) -> Wishes:
+def read_hints(levels: Sequence[HintedSafety], method_safety: Safety, warnings: Warnings) -> DocumentHints:
     """The wishes for one operation: its own first, then those of its path item and of the document.
 
     The nearest place that says something of being wanted or of safety counts. Names and texts are read from the
     operation alone; to give it some and to say nothing else is to want it.
     """
-    found = [wish for level in levels for wish in _wishes_at(level, remarks)]
+    found = [hint for level in levels for hint in _wishes_at(level, warnings)]
     if not found:
-        return NO_WISHES
-    own = [wish for wish in found if wish.level is levels[0]]
-    name, title, description = (_text(own, member, remarks) for member in ("name", "title", "description"))
+        return NO_HINTS
+    own = [hint for hint in found if hint.level is levels[0]]
+    name, title, description = (_text(own, member, warnings) for member in ("name", "title", "description"))
     is_described = any(text is not None for text in (name, title, description))
     speaking = own if is_described else found
-    nearest = next((wish for wish in speaking if wish.is_wanted is not None), None)
-    return Wishes(
+    nearest = next((hint for hint in speaking if hint.is_wanted is not None), None)
+    return DocumentHints(
         refused_by=None if nearest is None or nearest.is_wanted else nearest.title,
         name=name,
         title=title,
         description=description,
-        safety=_safety(found, method_safety, remarks),
+        safety=_safety(found, method_safety, warnings),
     )
 
 
@@ -75,7 +75,7 @@ def is_stricter(one: Safety, other: Safety) -> bool:
 class _Found:
     """One extension at one place."""
 
-    level: Level
+    level: HintedSafety
     key: str
     is_wanted: bool | None
     members: Object
@@ -89,7 +89,7 @@ class _Found:
         return f"{self.level.where}/{self.key}"
 
 
-def _wishes_at(level: Level, remarks: Remarks) -> Iterator[_Found]:
+def _wishes_at(level: HintedSafety, warnings: Warnings) -> Iterator[_Found]:
     for key in KEYS:
         if key not in level.node:
             continue
@@ -98,13 +98,13 @@ def _wishes_at(level: Level, remarks: Remarks) -> Iterator[_Found]:
         if isinstance(value, bool):
             yield _Found(level=level, key=key, is_wanted=value, members={})
         elif members is not None:
-            wanted = _wanted(members, f"{level.where}/{key}", remarks)
+            wanted = _wanted(members, f"{level.where}/{key}", warnings)
             yield _Found(level=level, key=key, is_wanted=wanted, members=members)
         else:
-            remarks.add(f"{level.where}/{key}", "is neither true, false nor an object; it counts as not there")
+            warnings.add(f"{level.where}/{key}", "is neither true, false nor an object; it counts as not there")
 
 
-def _wanted(members: Object, where: str, remarks: Remarks) -> bool | None:
+def _wanted(members: Object, where: str, warnings: Warnings) -> bool | None:
     """What the members say of being wanted; one that speaks against it counts."""
     said: list[bool] = []
     for name, meaning in _FLAGS.items():
@@ -112,35 +112,35 @@ def _wanted(members: Object, where: str, remarks: Remarks) -> bool | None:
             continue
         value = members[name]
         if not isinstance(value, bool):
-            remarks.add(where, f"`{name}` is neither true nor false; it counts as not there")
+            warnings.add(where, f"`{name}` is neither true nor false; it counts as not there")
         elif value or name != _ONLY_ONE_WAY:
             said.append(value is meaning)
     return all(said) if said else None
 
 
-def _text(found: Sequence[_Found], name: str, remarks: Remarks) -> str | None:
-    for wish in found:
-        if name not in wish.members:
+def _text(found: Sequence[_Found], name: str, warnings: Warnings) -> str | None:
+    for hint in found:
+        if name not in hint.members:
             continue
-        value = wish.members[name]
+        value = hint.members[name]
         text = clean_text(value) if isinstance(value, str) else ""
         if text:
             return text
-        remarks.add(wish.where, f"`{name}` is no text; it counts as not there")
+        warnings.add(hint.where, f"`{name}` is no text; it counts as not there")
     return None
 
 
-def _safety(found: Sequence[_Found], method_safety: Safety, remarks: Remarks) -> Safety | None:
-    for wish in found:
-        if "safety" not in wish.members:
+def _safety(found: Sequence[_Found], method_safety: Safety, warnings: Warnings) -> Safety | None:
+    for hint in found:
+        if "safety" not in hint.members:
             continue
-        value = wish.members["safety"]
+        value = hint.members["safety"]
         level = next((level for level in _LEVELS if value == level.value), None)
         if level is None:
-            remarks.add(wish.where, "`safety` is none of safe, moderate, dangerous; it counts as not there")
+            warnings.add(hint.where, "`safety` is none of safe, moderate, dangerous; it counts as not there")
         elif is_stricter(method_safety, level):
             what = f"`safety` asks for {level}, but a document makes no tool safer than its method, which is"
-            remarks.add(wish.where, f"{what} {method_safety}")
+            warnings.add(hint.where, f"{what} {method_safety}")
         else:
             return level
     return None

@@ -32,7 +32,7 @@ _CHOICES = ("anyOf", "oneOf")
 _DEEPEST = 6
 
 
-class Uploads:
+class FileParts:
     """The files in the bodies of one document."""
 
     def __init__(self, references: References) -> None:

@@ -16,7 +16,7 @@ from gateway.openapi.document.json_access import (
     quote_text,
     text_at,
 )
-from gateway.openapi.operation.file_parts import Uploads
+from gateway.openapi.operation.file_parts import FileParts
 from gateway.openapi.operation.media_types import OCTETS, concrete, essence, is_json, is_media_type, is_xml, kind_of
 from gateway.openapi.schema.xml import XmlNodes
 
@@ -47,10 +47,10 @@ def inner_lists(schema: object) -> tuple[FieldPlan, ...]:
     return tuple(found)
 
 
-class Fields:
+class FormFields:
     """The field plans of the bodies of one document."""
 
-    def __init__(self, uploads: Uploads, *, dialect: tuple[int, int]) -> None:
+    def __init__(self, uploads: FileParts, *, dialect: tuple[int, int]) -> None:
         self._uploads = uploads
         self._dialect = dialect
         self._room = 0

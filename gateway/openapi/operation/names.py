@@ -86,18 +86,18 @@ def name_tools(
     *,
     prefix: str | None,
     known: Mapping[str, str],
-    wishes: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
 ) -> dict[str, ToolName]:
     """A name for each operation, by identity; it depends on the operation, never on the order of the document.
 
     An operation that had a name keeps it. Else its wish comes first, by identity too, then its operationId. A name
     that is cut, shared or reserved gets eight digits of the identity's digest, inside the limit.
     """
-    wishes = wishes or {}
+    hints = hints or {}
     lead = _lead(prefix)
     kept = {item.identity: ToolName(text=known[item.identity]) for item in operations if item.identity in known}
     fresh = [item for item in operations if item.identity not in kept]
-    wanted = {item.identity: lead + _plain_name(item, wishes.get(item.identity)) for item in fresh}
+    wanted = {item.identity: lead + _plain_name(item, hints.get(item.identity)) for item in fresh}
     uses = Counter(wanted.values())
     occupied = RESERVED.union(known.values())
     named = {
@@ -107,9 +107,9 @@ def name_tools(
     return kept | _separate(named, occupied)
 
 
-def grants(name: str, wish: str, identity: str, *, prefix: str | None) -> bool:
+def grants(name: str, hint: str, identity: str, *, prefix: str | None) -> bool:
     """Whether a tool's name is the one that was wished for its operation, as far as it could be had."""
-    wanted = _lead(prefix) + _cleaned(wish)
+    wanted = _lead(prefix) + _cleaned(hint)
     return name in {wanted, _with_digest(wanted, identity)}
 
 
@@ -133,8 +133,8 @@ def _lead(prefix: str | None) -> str:
     return text if not text or text[-1] in _EDGES else text + "_"
 
 
-def _plain_name(operation: Named, wish: str | None) -> str:
-    named = _cleaned(wish) or _cleaned(operation.operation_id)
+def _plain_name(operation: Named, hint: str | None) -> str:
+    named = _cleaned(hint) or _cleaned(operation.operation_id)
     return named or _FOREIGN.sub("_", f"{operation.method.lower()}_{operation.path}").strip(_EDGES).replace("__", "_")
 
 

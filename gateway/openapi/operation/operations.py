@@ -16,9 +16,9 @@ from gateway.openapi.document.json_access import (
     text_at,
 )
 from gateway.openapi.document.references import References
-from gateway.openapi.operation.extensions import NO_WISHES, Level, Wishes, read_wishes
+from gateway.openapi.operation.extensions import NO_HINTS, DocumentHints, HintedSafety, read_hints
 from gateway.openapi.operation.methods import judge_safety
-from gateway.openapi.warnings import Remarks
+from gateway.openapi.warnings import Warnings
 
 MOST_OPERATIONS = 5_000
 
@@ -36,7 +36,7 @@ class Operation:
     node: Object
     where: str
     refusal: str | None = None
-    wishes: Wishes = NO_WISHES
+    hints: DocumentHints = NO_HINTS
 
     @property
     def identity(self) -> str:
@@ -50,7 +50,7 @@ class Operation:
 
 
 def list_operations(
-    root: Object, references: References, remarks: Remarks, *, dialect: tuple[int, int]
+    root: Object, references: References, warnings: Warnings, *, dialect: tuple[int, int]
 ) -> list[Operation]:
     """All operations of a document; webhooks and callbacks are none.
 
@@ -64,11 +64,11 @@ def list_operations(
         try:
             item = _resolve(node, references)
         except Unusable as unusable:
-            remarks.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
+            warnings.add(point("paths", path), f"{unusable.reason}; its operations are unknown")
             continue
         for operation in _operations(path, item, references, dialect):
             if operation.identity not in found:
-                found[operation.identity] = replace(operation, wishes=_wishes(operation, root, remarks))
+                found[operation.identity] = replace(operation, hints=_wishes(operation, root, warnings))
         if len(found) > MOST_OPERATIONS:
             raise DocumentTooLarge(f"The document has more than {MOST_OPERATIONS} operations.")
     return list(found.values())
@@ -108,13 +108,13 @@ def _follow(value: object, references: References) -> tuple[Object, str | None]:
         return NOTHING, unusable.reason
 
 
-def _wishes(operation: Operation, root: Object, remarks: Remarks) -> Wishes:
+def _wishes(operation: Operation, root: Object, warnings: Warnings) -> DocumentHints:
     levels = (
-        Level(title="the operation", where=operation.where, node=operation.node),
-        Level(title="its path item", where=point("paths", operation.path), node=operation.item),
-        Level(title="the document", where="", node=root),
+        HintedSafety(title="the operation", where=operation.where, node=operation.node),
+        HintedSafety(title="its path item", where=point("paths", operation.path), node=operation.item),
+        HintedSafety(title="the document", where="", node=root),
     )
-    return read_wishes(levels, judge_safety(operation.method), remarks)
+    return read_hints(levels, judge_safety(operation.method), warnings)
 
 
 def _operation(method: str, path: str, item: Object, node: Object, where: str, refusal: str | None) -> Operation:

@@ -15,7 +15,7 @@ from gateway.openapi.operation.media_types import essence, is_json, json_rank
 from gateway.openapi.operation.schema_assembly import Argument, assemble, closure, compiles, parts
 from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.relaxation import forget_disputed
-from gateway.openapi.schema.translation import Dialect
+from gateway.openapi.schema.translation import SchemaDialect
 
 LARGEST = 32 * 1024
 
@@ -26,7 +26,7 @@ _DEEPEST = 8
 class Outputs:
     """The output schemas of one document; what only requests have is left out of them."""
 
-    def __init__(self, references: References, dialect: Dialect) -> None:
+    def __init__(self, references: References, dialect: SchemaDialect) -> None:
         self._references = references
         self._components = Components(replace(dialect, hidden="writeOnly"))
 

@@ -19,8 +19,8 @@ from gateway.openapi.document.json_access import (
     text_at,
 )
 from gateway.openapi.document.references import References
-from gateway.openapi.operation.file_parts import Uploads
-from gateway.openapi.operation.form_fields import Fields, inner_lists
+from gateway.openapi.operation.file_parts import FileParts
+from gateway.openapi.operation.form_fields import FormFields, inner_lists
 from gateway.openapi.operation.media_types import concrete, essence, is_json, is_media_type, is_xml
 from gateway.openapi.schema.components import Components
 from gateway.openapi.schema.keywords import ANNOTATIONS
@@ -70,7 +70,7 @@ class Parameters:
         self._references = references
         self._components = components
         self._dialect = dialect
-        self._fields = Fields(Uploads(references), dialect=dialect)
+        self._fields = FormFields(FileParts(references), dialect=dialect)
         self._read: dict[int, Parameter | None] = {}
 
     def merge(self, levels: Sequence[Sequence[object]], where: str) -> tuple[list[Parameter], list[str]]:

@@ -25,7 +25,7 @@ class PathPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class PathTemplate:
     """A key of `paths` in its parts."""
 
     path: str
@@ -42,7 +42,7 @@ class Template:
         return list(dict.fromkeys(_PLACEHOLDER.findall(self.path)))
 
 
-def read_template(text: str) -> Template:
+def read_template(text: str) -> PathTemplate:
     """The parts of a path template.
 
     Raises:
@@ -62,7 +62,7 @@ def read_template(text: str) -> Template:
     if any(map(_PLACEHOLDER.search, fixed)):
         raise Unusable("the path has a parameter behind its question mark that is no whole value")
     names = [name.rstrip("*") for expression in expressions for name in expression.split(",")]
-    return Template(
+    return PathTemplate(
         path=path,
         query="&".join(part for part in fixed if part),
         pairs=pairs,
@@ -70,7 +70,7 @@ def read_template(text: str) -> Template:
     )
 
 
-def plan_path(server: Server, template: Template, indexes: Mapping[str, int]) -> PathPlan:
+def plan_path(server: Server, template: PathTemplate, indexes: Mapping[str, int]) -> PathPlan:
     """The path for a template whose placeholders are fed by these parameters.
 
     Raises:

@@ -11,7 +11,7 @@ from gateway.openapi.operation.methods import is_idempotent
 from gateway.openapi.operation.names import name_arguments
 from gateway.openapi.operation.operations import Operation
 from gateway.openapi.operation.parameters import Parameter
-from gateway.openapi.operation.paths import Template, plan_path
+from gateway.openapi.operation.paths import PathTemplate, plan_path
 from gateway.openapi.operation.schema_assembly import Argument
 from gateway.openapi.operation.security import SecurityPlan
 from gateway.openapi.operation.servers import Server
@@ -21,7 +21,7 @@ _TEXT = Translated(schema={"type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class OperationParts:
     """What one operation is made of, read and checked."""
 
     server: Server
@@ -31,7 +31,9 @@ class Parts:
     answers: Sequence[Object]
 
 
-def fit_parameters(template: Template, parameters: Sequence[Parameter]) -> tuple[Sequence[Parameter], Sequence[str]]:
+def fit_parameters(
+    template: PathTemplate, parameters: Sequence[Parameter]
+) -> tuple[Sequence[Parameter], Sequence[str]]:
     """The parameters with path and template made to agree, and what had to be done for it."""
     kept: list[Parameter] = []
     unused: list[str] = []
@@ -48,7 +50,7 @@ def fit_parameters(template: Template, parameters: Sequence[Parameter]) -> tuple
     return [*kept, *missing], [*losses, *unused]
 
 
-def _place(parameter: Parameter, template: Template) -> list[Parameter]:
+def _place(parameter: Parameter, template: PathTemplate) -> list[Parameter]:
     """The parameter where the template has it: in the path, or once for each name in the query that it gives a value;
     nowhere when it is for the path and the template does not have it."""
     location, name = parameter.key
@@ -63,7 +65,7 @@ def _place(parameter: Parameter, template: Template) -> list[Parameter]:
     return [replace(parameter, plan=replace(plan, name=key)) for key in wanted]
 
 
-def _needed(template: Template) -> Iterator[Parameter]:
+def _needed(template: PathTemplate) -> Iterator[Parameter]:
     """What the template speaks of, as texts."""
     for name in template.placeholders:
         yield _text_parameter(Location.PATH, name, argument=name)
@@ -73,7 +75,9 @@ def _needed(template: Template) -> Iterator[Parameter]:
         yield _text_parameter(Location.QUERY, name, argument=name, is_required=False)
 
 
-def plan_request(operation: Operation, template: Template, parts: Parts) -> tuple[RequestPlan, list[Argument]]:
+def plan_request(
+    operation: Operation, template: PathTemplate, parts: OperationParts
+) -> tuple[RequestPlan, list[Argument]]:
     """The plan of a request and the arguments a caller gives for it.
 
     Raises:
@@ -118,7 +122,7 @@ def _text_parameter(location: Location, name: str, *, argument: str, is_required
     return Parameter(plan=plan, translated=_TEXT)
 
 
-def _arguments(plans: Sequence[ParameterPlan], parts: Parts) -> Iterator[Argument]:
+def _arguments(plans: Sequence[ParameterPlan], parts: OperationParts) -> Iterator[Argument]:
     for plan, parameter in zip(plans, parts.parameters, strict=True):
         yield Argument(name=plan.argument, translated=parameter.translated, is_required=plan.required)
     if parts.body is not None:

@@ -11,7 +11,7 @@ from gateway.openapi.operation.tool_definition import list_tags
 _Test = Callable[[Operation], bool]
 
 
-class Choice:
+class OperationSelector:
     """The rules of one import, asked once of each operation; it remembers which of them matched something."""
 
     def __init__(self, include: Sequence[OperationRule], exclude: Sequence[OperationRule]) -> None:
@@ -33,8 +33,8 @@ class Choice:
             reason = f"exclude rule {excluded[0]} matches"
         elif self._include and not included:
             reason = "no include rule matches"
-        elif not included and operation.wishes.refused_by is not None:
-            reason = f"{operation.wishes.refused_by} does not want it"
+        elif not included and operation.hints.refused_by is not None:
+            reason = f"{operation.hints.refused_by} does not want it"
         self._chosen += reason is None
         self._refused += reason is not None
         return None if reason is None else f"not selected: {reason}"
@@ -44,7 +44,7 @@ class Choice:
         """Whether some operation was not taken."""
         return self._refused > 0
 
-    def remarks(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[str]:
         """What is odd about the rules, once every operation was asked about."""
         for word, rules in (("include", self._include), ("exclude", self._exclude)):
             for number in range(1, len(rules) + 1):

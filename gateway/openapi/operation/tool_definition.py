@@ -37,7 +37,7 @@ def define_tool(name: str, operation: Operation, schema: InputSchema, *, output:
 
 def safety_of(operation: Operation) -> Safety:
     """How much harm the operation can do: what its method says, or the stricter level that its document asks for."""
-    return operation.wishes.safety or judge_safety(operation.method)
+    return operation.hints.safety or judge_safety(operation.method)
 
 
 def list_tags(operation: Operation) -> tuple[str, ...]:
@@ -48,14 +48,14 @@ def list_tags(operation: Operation) -> tuple[str, ...]:
 
 
 def _title(operation: Operation) -> str:
-    said = operation.wishes.title or clean_text(text_at(operation.node, "summary") or "")
+    said = operation.hints.title or clean_text(text_at(operation.node, "summary") or "")
     return _cut(" ".join(said.split()), _LONGEST_TITLE)
 
 
 def _description(operation: Operation) -> str:
     summary, text = (clean_text(text_at(operation.node, key) or "") for key in ("summary", "description"))
     said = text if text.startswith(summary) else f"{summary}\n\n{text}".strip()
-    said = operation.wishes.description or said or clean_text(f"{operation.method} {operation.path}")
+    said = operation.hints.description or said or clean_text(f"{operation.method} {operation.path}")
     return _cut(f"Deprecated. {said}" if is_true_at(operation.node, "deprecated") else said, _LONGEST_DESCRIPTION)
 
 

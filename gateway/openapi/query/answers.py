@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 import msgspec
 
 from gateway.openapi.document.json_access import as_list, as_object
-from gateway.openapi.query.api import View
-from gateway.openapi.query.outline import Endpoint, SchemaEntry
+from gateway.openapi.query.api import ApiView
+from gateway.openapi.query.outline import OutlinedOperation, SchemaEntry
 from gateway.openapi.query.references import DEEPEST, Resolver
 from gateway.openapi.query.search import Hit, suggest
 from gateway.openapi.query.sizes import measure
@@ -37,7 +37,7 @@ class Unfound(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QueryCall:
     """The arguments of one call, where its page begins, and what makes the cursor of the next one."""
 
     arguments: Mapping[str, object]
@@ -63,10 +63,10 @@ class Asked:
         return DEEPEST if self.arguments.get("resolve") is True else 0
 
 
-Answering = Callable[[Sequence[View], Asked], Answer]
+Answering = Callable[[Sequence[ApiView], QueryCall], Answer]
 
 
-def describe_api(views: Sequence[View], asked: Asked) -> Answer:
+def describe_api(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """What a source says of itself; of several, all do."""
     del asked
     if len(views) == 1:
@@ -74,7 +74,7 @@ def describe_api(views: Sequence[View], asked: Asked) -> Answer:
     return {"sources": [_about(view, LARGEST // max(len(views), 1)) for view in views]}
 
 
-def list_endpoints(views: Sequence[View], asked: Asked) -> Answer:
+def list_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """Operations in the order of the documents, of one method or tag if asked for."""
     method, tag = asked.text("method"), asked.text("tag")
     found = [
@@ -88,7 +88,7 @@ def list_endpoints(views: Sequence[View], asked: Asked) -> Answer:
     return {"endpoints": shown, **page}
 
 
-def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
+def search_endpoints(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """Operations that fit words, the best first."""
     where = asked.text("searchIn") or "all"
     field = None if where == "all" else where
@@ -104,7 +104,7 @@ def search_endpoints(views: Sequence[View], asked: Asked) -> Answer:
     return {"results": shown, **page}
 
 
-def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
+def get_endpoint_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """Everything that applies to one operation."""
     view, endpoint = find_named(views, asked.arguments)
     resolver = Resolver(view.api.outline)
@@ -125,14 +125,14 @@ def get_endpoint_details(views: Sequence[View], asked: Asked) -> Answer:
     return _cut_to_size(whole, head, asked)
 
 
-def list_schemas(views: Sequence[View], asked: Asked) -> Answer:
+def list_schemas(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """Named schemas in the order of the documents."""
     found = [(view, entry) for view in views for entry in view.schemas]
     shown, page = _page(found, asked, lambda item: _entry(*item, views))
     return {"schemas": shown, **page}
 
 
-def get_schema_details(views: Sequence[View], asked: Asked) -> Answer:
+def get_schema_details(views: Sequence[ApiView], asked: QueryCall) -> Answer:
     """One schema, what it leads to, and what leads to it."""
     view, entry = _find_schema(views, asked.text("name") or "")
     schema = Resolver(view.api.outline).resolve(msgspec.json.decode(entry.schema), asked.depth, within=entry.name)
@@ -163,7 +163,7 @@ ANSWERS: Mapping[str, Answering] = {
 """What answers each of the six tools that only tell."""
 
 
-def choose_views(views: Sequence[View], source: str | None) -> Sequence[View]:
+def choose_views(views: Sequence[ApiView], source: str | None) -> Sequence[ApiView]:
     """The view of the source of this name, or all of them.
 
     Raises:
@@ -178,7 +178,7 @@ def choose_views(views: Sequence[View], source: str | None) -> Sequence[View]:
     return found
 
 
-def find_named(views: Sequence[View], arguments: Mapping[str, object]) -> tuple[View, Endpoint]:
+def find_named(views: Sequence[ApiView], arguments: Mapping[str, object]) -> tuple[ApiView, OutlinedOperation]:
     """The operation that the arguments name: by `operation`, by `path` and `method`, or by both alike.
 
     Raises:
@@ -197,7 +197,7 @@ def find_named(views: Sequence[View], arguments: Mapping[str, object]) -> tuple[
     return found[0]
 
 
-def find_endpoint(views: Sequence[View], key: str) -> tuple[View, Endpoint]:
+def find_endpoint(views: Sequence[ApiView], key: str) -> tuple[ApiView, OutlinedOperation]:
     """The one operation that is called so.
 
     Raises:
@@ -213,11 +213,11 @@ def find_endpoint(views: Sequence[View], key: str) -> tuple[View, Endpoint]:
     raise Unfound(f"Endpoint not found: {_cut(key)}", suggest(key, names, most=_MOST_SUGGESTED))
 
 
-def _names(view: View, endpoint: Endpoint) -> Iterable[str]:
+def _names(view: ApiView, endpoint: OutlinedOperation) -> Iterable[str]:
     return filter(None, (endpoint.identity, endpoint.operation_id or view.tool_name(endpoint)))
 
 
-def _find_schema(views: Sequence[View], name: str) -> tuple[View, SchemaEntry]:
+def _find_schema(views: Sequence[ApiView], name: str) -> tuple[ApiView, SchemaEntry]:
     found = [
         (view, entry)
         for view in views
@@ -232,7 +232,7 @@ def _find_schema(views: Sequence[View], name: str) -> tuple[View, SchemaEntry]:
     raise Unfound(f"Schema not found: {_cut(name)}", suggest(name, names, most=_MOST_SUGGESTED))
 
 
-def _about(view: View, room: int) -> Answer:
+def _about(view: ApiView, room: int) -> Answer:
     """What a source says of itself; so much of its texts and tags as there is room for."""
     outline = view.api.outline
     about: Answer = {"source": view.source, "title": outline.title, "version": outline.version}
@@ -258,7 +258,7 @@ def _first(texts: Sequence[str], room: int) -> Sequence[str]:
     return shown
 
 
-def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
+def _listed(view: ApiView, endpoint: OutlinedOperation, views: Sequence[ApiView]) -> Answer:
     head = {"operation": endpoint.identity, "path": endpoint.path, "method": endpoint.method}
     return head | _said(
         source=view.source if len(views) > 1 else None,
@@ -269,12 +269,12 @@ def _listed(view: View, endpoint: Endpoint, views: Sequence[View]) -> Answer:
     )
 
 
-def _hit(view: View, hit: Hit, views: Sequence[View]) -> Answer:
+def _hit(view: ApiView, hit: Hit, views: Sequence[ApiView]) -> Answer:
     said = _said(description=_cut(hit.endpoint.description))
     return _listed(view, hit.endpoint, views) | said | {"relevance": hit.relevance, "matchedFields": list(hit.fields)}
 
 
-def _entry(view: View, entry: SchemaEntry, views: Sequence[View]) -> Answer:
+def _entry(view: ApiView, entry: SchemaEntry, views: Sequence[ApiView]) -> Answer:
     kind = entry.kind if isinstance(entry.kind, str) else list(entry.kind)
     return {"name": entry.name} | _said(
         source=view.source if len(views) > 1 else None,
@@ -289,7 +289,7 @@ def _said(**members: object) -> Answer:
     return {name: value for name, value in members.items() if value}
 
 
-def _page(found: Sequence[_Item], asked: Asked, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
+def _page(found: Sequence[_Item], asked: QueryCall, show: Callable[[_Item], Answer]) -> tuple[Sequence[Answer], Answer]:
     """The wanted items, as many of them as a page may hold, and what is said of the page."""
     shown: list[Answer] = []
     room = LARGEST_PAGE
@@ -319,7 +319,7 @@ def _open(details: Answer, resolver: Resolver) -> Answer:
     return opened
 
 
-def _cut_to_size(whole: Answer, head: Answer, asked: Asked) -> Answer:
+def _cut_to_size(whole: Answer, head: Answer, asked: QueryCall) -> Answer:
     """The answer within the limit of bytes, or the part of it that was asked for."""
     pointer, offset = asked.text("pointer"), cast("int", asked.arguments.get("offset", 0))
     if pointer is None:

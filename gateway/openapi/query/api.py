@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gateway.domain.tools import Tool
-from gateway.openapi.query.outline import Endpoint, Outline, SchemaEntry
+from gateway.openapi.query.outline import Outline, OutlinedOperation, SchemaEntry
 from gateway.openapi.query.search import Words
 
 
@@ -23,7 +23,7 @@ class Api:
         return self._size + (self.words.size if "words" in vars(self) else 0)
 
     @cached_property
-    def endpoints(self) -> Mapping[str, Endpoint]:
+    def endpoints(self) -> Mapping[str, OutlinedOperation]:
         """The operations by identity."""
         return {endpoint.identity: endpoint for endpoint in self.outline.endpoints}
 
@@ -56,7 +56,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ApiView:
     """As much of a source as one caller sees: `tools` are its operations by identity.
 
     Where the caller sees the whole source, what became no tool is shown too.
@@ -67,12 +67,12 @@ class View:
     tools: Mapping[str, Tool]
     is_whole: bool
 
-    def shows(self, endpoint: Endpoint) -> bool:
+    def shows(self, endpoint: OutlinedOperation) -> bool:
         """Whether the caller sees this operation."""
         return endpoint.identity in self.tools or (self.is_whole and not endpoint.is_callable)
 
     @property
-    def endpoints(self) -> Sequence[Endpoint]:
+    def endpoints(self) -> Sequence[OutlinedOperation]:
         """The operations that are seen, in the order of the document."""
         return [endpoint for endpoint in self.api.outline.endpoints if self.shows(endpoint)]
 
@@ -85,7 +85,7 @@ class View:
         reached = first | self.api.dependencies(first)
         return [entry for entry in self.api.outline.schemas if entry.name in reached]
 
-    def find(self, key: str) -> Sequence[Endpoint]:
+    def find(self, key: str) -> Sequence[OutlinedOperation]:
         """The operations that are called so: by `METHOD path`, else by operationId or the name of the tool."""
         method, _, path = key.strip().partition(" ")
         for identity in (key, f"{method.upper()} {path.strip()}"):
@@ -94,7 +94,7 @@ class View:
                 return [found]  # what lists show as `operation` leads there, whatever operationIds a document gives
         return [endpoint for endpoint in self.endpoints if key in {endpoint.operation_id, self.tool_name(endpoint)}]
 
-    def tool_name(self, endpoint: Endpoint) -> str | None:
+    def tool_name(self, endpoint: OutlinedOperation) -> str | None:
         """What the operation's tool is called; None when there is none."""
         tool = self.tools.get(endpoint.identity)
         return None if tool is None else tool.name

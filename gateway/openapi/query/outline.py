@@ -38,7 +38,7 @@ _KEPT = ("requestBody", "responses", "externalDocs", "callbacks")
 _NOTHING = msgspec.Raw(b"{}")
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutlinedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One operation; `schemas` are those it refers to itself, `details` is what it says as JSON."""
 
     method: str
@@ -81,7 +81,7 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     servers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     section: str = "#/components/schemas"
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[OutlinedOperation, ...] = ()
     schemas: tuple[SchemaEntry, ...] = ()
     targets: dict[str, msgspec.Raw] = {}
 
@@ -155,7 +155,7 @@ class _Outliner:
             targets={pointer: self._encode(node) for pointer, node in self._links.targets.items()},
         )
 
-    def _reached(self, endpoints: Iterable[Endpoint]) -> Sequence[str]:
+    def _reached(self, endpoints: Iterable[OutlinedOperation]) -> Sequence[str]:
         """The schemas that these operations lead to, in the order of the document."""
         waiting = [name for endpoint in endpoints for name in endpoint.schemas]
         seen: set[str] = set()
@@ -166,17 +166,17 @@ class _Outliner:
                 waiting += self._links.schemas_of(self._named[name])
         return [name for name in self._named if name in seen]
 
-    def _tags(self, endpoints: Sequence[Endpoint]) -> tuple[str, ...]:
+    def _tags(self, endpoints: Sequence[OutlinedOperation]) -> tuple[str, ...]:
         """The tags, those first that the document declares."""
         used = dict.fromkeys(_tags_of(endpoints))
         declared = _declared_tags(self._found.document.root)
         return tuple(dict.fromkeys([*(tag for tag in declared if not self._found.is_part or tag in used), *used]))
 
-    def _endpoint(self, operation: Operation) -> Endpoint:
+    def _endpoint(self, operation: Operation) -> OutlinedOperation:
         node = operation.node
         parameters = self._merge(operation)
         details = self._details(operation, parameters)
-        return Endpoint(
+        return OutlinedOperation(
             method=clean(operation.method),
             path=clean(operation.path),
             summary=_cut(text_at(node, "summary"), _LONGEST_SUMMARY),
@@ -287,5 +287,5 @@ def _declared_tags(root: Object) -> Sequence[str]:
     return _names(tag.get("name") for tag in objects if tag is not None)
 
 
-def _tags_of(endpoints: Iterable[Endpoint]) -> Iterable[str]:
+def _tags_of(endpoints: Iterable[OutlinedOperation]) -> Iterable[str]:
     return (tag for endpoint in endpoints for tag in endpoint.tags)

@@ -19,7 +19,7 @@ Json: TypeAlias = object
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RefPosition:
     """Where a value stands: how many references may still be resolved, how far in it is, and behind which ones."""
 
     depth: int
@@ -30,11 +30,11 @@ class _Place:
     def is_open(self) -> bool:
         return self.depth > 0 and self.level < _MOST_LEVELS
 
-    def inside(self) -> "_Place":
-        return _Place(self.depth, self.level + 1, self.above)
+    def inside(self) -> "_RefPosition":
+        return _RefPosition(self.depth, self.level + 1, self.above)
 
-    def behind(self, pointer: str) -> "_Place":
-        return _Place(self.depth - 1, self.level, (*self.above, pointer))
+    def behind(self, pointer: str) -> "_RefPosition":
+        return _RefPosition(self.depth - 1, self.level, (*self.above, pointer))
 
 
 class Resolver:
@@ -55,7 +55,7 @@ class Resolver:
         What was a circle stays a reference, and so does everything beyond what one answer may hold.
         """
         above = () if within is None else (f"{self._section}{point(within)}",)
-        return self._resolve(value, _Place(min(depth, DEEPEST), 0, above))
+        return self._resolve(value, _RefPosition(min(depth, DEEPEST), 0, above))
 
     def open(self, value: Json) -> Json:
         """What a reference points at, where there is one; nothing further inside is followed."""
@@ -69,7 +69,7 @@ class Resolver:
             node = {**found, **{key: member for key, member in node.items() if key != "$ref"}}
         return value if node is None else node
 
-    def _resolve(self, value: Json, place: "_Place") -> Json:
+    def _resolve(self, value: Json, place: "_RefPosition") -> Json:
         if not place.is_open or self._room <= 0:
             return value
         self._room -= 1
@@ -89,7 +89,7 @@ class Resolver:
         inside = place.inside()
         return {key: self._resolve(member, inside) for key, member in node.items()}
 
-    def _beside(self, node: Object, inner: Json, place: "_Place") -> Json:
+    def _beside(self, node: Object, inner: Json, place: "_RefPosition") -> Json:
         """What was referred to, with what stood beside the reference."""
         target = as_object(inner)
         if target is None or len(node) == 1:

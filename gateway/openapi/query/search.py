@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.openapi.query.outline import Endpoint
+from gateway.openapi.query.outline import OutlinedOperation
 
 FIELDS: Final[Mapping[str, float]] = {
     "path": 4.0,
@@ -47,7 +47,7 @@ _BITS: Final = {field: 1 << number for number, field in enumerate(FIELDS)}
 class Hit:
     """One operation that fits, how well, and which of its fields."""
 
-    endpoint: Endpoint
+    endpoint: OutlinedOperation
     relevance: float
     fields: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class Hit:
 class Words:
     """Where each word occurs in the operations of one document."""
 
-    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+    def __init__(self, endpoints: Sequence[OutlinedOperation]) -> None:
         self._endpoints = endpoints
         self._places: dict[str, dict[int, int]] = defaultdict(dict)
         self._room = MOST_PLACES
@@ -184,7 +184,7 @@ def count_slips(one: str, other: str) -> int:
     return old[-1]
 
 
-def _text(endpoint: Endpoint, field: str) -> str:
+def _text(endpoint: OutlinedOperation, field: str) -> str:
     match field:
         case "path":
             return endpoint.path

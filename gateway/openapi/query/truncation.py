@@ -39,7 +39,7 @@ def fit(value: object, *, limit: int = LARGEST, pointer: str = "", offset: int =
     """
     if measure(value, level) <= limit:
         return value
-    return _Cutter(Sizes()).fit(value, limit, _Place(pointer, offset, level))
+    return _Cutter(Sizes()).fit(value, limit, _PartPosition(pointer, offset, level))
 
 
 def find_part(value: object, pointer: str) -> tuple[object, bool]:
@@ -62,15 +62,15 @@ def skip(value: object, offset: int) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartPosition:
     """Where a part stands in the whole, at which of its members it begins, and how far in its lines stand."""
 
     pointer: str
     offset: int
     level: int
 
-    def inside(self, name: str) -> "_Place":
-        return _Place(f"{self.pointer}{point(name)}", 0, self.level + 1)
+    def inside(self, name: str) -> "_PartPosition":
+        return _PartPosition(f"{self.pointer}{point(name)}", 0, self.level + 1)
 
 
 class _Cutter:
@@ -79,7 +79,7 @@ class _Cutter:
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
 
-    def fit(self, value: object, limit: int, place: _Place) -> object:
+    def fit(self, value: object, limit: int, place: _PartPosition) -> object:
         """The value within the limit, as long as that has room for a pointer."""
         if self._sizes.of(value, place.level) <= limit:
             return value
@@ -106,7 +106,7 @@ class _Cutter:
         rest = sum(size for _, _, size in members[len(shown) :])
         return _join(value, shown, _stub(place.pointer, rest, offset=place.offset + len(shown)) if rest else None)
 
-    def _shrink(self, value: object, size: int, share: int, place: _Place) -> object:
+    def _shrink(self, value: object, size: int, share: int, place: _PartPosition) -> object:
         """A part of a member where that says something, else its pointer."""
         stub = _stub(place.pointer, size)
         if share < _SPLIT + len(place.pointer) or not isinstance(value, str | list | dict):
@@ -116,12 +116,12 @@ class _Cutter:
         return fitted if measure(fitted, place.level) <= room else stub
 
 
-def _around(name: str, place: _Place) -> int:
+def _around(name: str, place: _PartPosition) -> int:
     """What the name of a member takes, with its indentation and its comma."""
     return len(msgspec.json.encode(name)) + 4 + INDENT * (place.level + 1)
 
 
-def _begin(value: str, limit: int, place: _Place) -> str:
+def _begin(value: str, limit: int, place: _PartPosition) -> str:
     """The beginning of a long text, and where to read on."""
     kept = len(value)
     while True:
@@ -149,7 +149,7 @@ def _share(sizes: Sequence[int], room: int) -> int:
     return room
 
 
-def _room_of(place: _Place) -> int:
+def _room_of(place: _PartPosition) -> int:
     """Bytes that the pointer to the rest takes at most."""
     return _STUB + (measure(place.pointer) if len(place.pointer) <= LONGEST_POINTER else 0)
 

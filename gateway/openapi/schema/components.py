@@ -10,7 +10,7 @@ import orjson
 from gateway.openapi.document.references import ref_tokens
 from gateway.openapi.operation.names import Variants
 from gateway.openapi.schema.relaxation import shorten
-from gateway.openapi.schema.translation import Dialect, Schema, Translated, translate
+from gateway.openapi.schema.translation import Schema, SchemaDialect, Translated, translate
 
 MOST_BRANCHES = 1_000
 """How many schemas may apply to one and the same value, references followed."""
@@ -42,7 +42,7 @@ class Component:
 class Components:
     """The referenced schemas of one document."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: SchemaDialect) -> None:
         self._dialect = dialect
         self._names: dict[str, str] = {}
         self._variants = Variants()

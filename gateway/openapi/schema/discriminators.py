@@ -12,7 +12,7 @@ _SECTIONS = (("components", "schemas"), ("definitions",))
 _MOST = 100
 
 
-class Subtypes:
+class Discriminators:
     """The families of schemas of one document, found on first use."""
 
     def __init__(self, root: Object, references: References) -> None:

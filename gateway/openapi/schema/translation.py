@@ -23,11 +23,11 @@ from gateway.openapi.document.json_access import (
 from gateway.openapi.document.references import ExternalReference, References
 from gateway.openapi.schema.access import hidden_names, is_hidden
 from gateway.openapi.schema.all_of import open_parts
-from gateway.openapi.schema.discriminators import Subtypes
+from gateway.openapi.schema.discriminators import Discriminators
 from gateway.openapi.schema.json_types import TYPES, has_type, is_number
 from gateway.openapi.schema.keywords import ANNOTATIONS, CHILD, IN_PLACE, IN_PLACE_LISTS, is_accepted
 from gateway.openapi.schema.patterns import Patterns
-from gateway.openapi.warnings import Remarks
+from gateway.openapi.warnings import Warnings
 
 Schema: TypeAlias = dict[str, object] | bool
 
@@ -56,13 +56,13 @@ class Translated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class SchemaDialect:
     """What a walk needs to know of the document around the schema."""
 
     references: References
-    remarks: Remarks
+    warnings: Warnings
     patterns: Patterns
-    subtypes: Subtypes
+    subtypes: Discriminators
     has_siblings: bool
     """Whether keywords beside `$ref` count (OpenAPI 3.1)."""
     hidden: str = "readOnly"
@@ -89,9 +89,9 @@ _HERE = _Scope()
 _INSIDE = _Scope(in_place=False)
 
 
-def translate(node: object, where: str, dialect: Dialect, namer: Namer) -> Translated:
+def translate(node: object, where: str, dialect: SchemaDialect, namer: Namer) -> Translated:
     """The schema at a place in the document, as listed."""
-    walk = _Walk(where, dialect, namer)
+    walk = _SchemaTranslator(where, dialect, namer)
     schema = walk.schema(node, _HERE)
     return Translated(
         schema=schema,
@@ -106,10 +106,10 @@ def translate(node: object, where: str, dialect: Dialect, namer: Namer) -> Trans
     )
 
 
-class _Walk:
+class _SchemaTranslator:
     """One pass over one schema; collects what it meets."""
 
-    def __init__(self, where: str, dialect: Dialect, namer: Namer) -> None:
+    def __init__(self, where: str, dialect: SchemaDialect, namer: Namer) -> None:
         self._where = where
         self._path: list[str] = []
         self._depth = 0
@@ -145,7 +145,7 @@ class _Walk:
 
     def _drop(self, what: str) -> None:
         self.is_loosened = True
-        self._dialect.remarks.add(self._where + point(*self._path), what)
+        self._dialect.warnings.add(self._where + point(*self._path), what)
 
     def _lose(self, reason: str) -> None:
         self.is_loosened = True
@@ -345,7 +345,7 @@ class _Walk:
     def _remark_value(self, keyword: str) -> None:
         what = f"`{keyword}` does not fit the schema it stands in; dropped"
         if keyword == "default":
-            self._dialect.remarks.add(self._where + point(*self._path), what)
+            self._dialect.warnings.add(self._where + point(*self._path), what)
         else:
             self._drop(what)
 

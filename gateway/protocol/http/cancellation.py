@@ -8,17 +8,17 @@ from types import TracebackType
 from typing import Any, Self
 
 
-class Tether:
+class CancelScope:
     """A block of the running task; whoever is called off in it goes on behind it, and finds `is_called_off`."""
 
-    __slots__ = ("_cancelling", "_is_asked", "_is_cancelled", "_loop", "_task", "is_called_off")
+    __slots__ = ("_cancelling", "_is_asked", "_is_cancelled", "_loop", "_task", "cancelled_caught")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[Any] | None = None
         self._cancelling = 0
         self._is_asked = self._is_cancelled = False
-        self.is_called_off = False
+        self.cancelled_caught = False
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
@@ -35,10 +35,10 @@ class Tether:
         task, self._task = self._task, None
         if task is None or not self._is_cancelled:
             return False
-        self.is_called_off = task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
-        return self.is_called_off
+        self.cancelled_caught = task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
+        return self.cancelled_caught
 
-    def call_off(self) -> None:
+    def cancel(self) -> None:
         """Have the block cancelled where it waits, or at its first wait if it has not begun."""
         if not self._is_asked:
             self._is_asked = True

@@ -9,16 +9,16 @@ from typing import Final, Self
 import structlog
 from starlette.types import Receive
 
-from gateway.protocol.http.cancellation import Tether
+from gateway.protocol.http.cancellation import CancelScope
 from gateway.protocol.request_context import Spawn
 
 log = structlog.get_logger(__name__)
 
-WATCH_S: Final = 0.25
+WATCH_AFTER_S: Final = 0.25
 """After this long it is looked whether the client is still there."""
 
 
-class Leash(Tether):
+class CancelOnDisconnect(CancelScope):
     """A block of the running task; whoever is called off in it goes on behind it, and finds `is_called_off`."""
 
     __slots__ = ("_receive", "_spawn", "_timer")
@@ -29,7 +29,7 @@ class Leash(Tether):
         self._spawn = spawn
 
     def __enter__(self) -> Self:
-        self._timer = self._loop.call_later(WATCH_S, self._spawn, self._watch)
+        self._timer = self._loop.call_later(WATCH_AFTER_S, self._spawn, self._watch)
         return super().__enter__()
 
     def __exit__(
@@ -42,4 +42,4 @@ class Leash(Tether):
         """Wait until the client goes away; it also "goes" when it has its answer, which is then too late to matter."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self.call_off()
+        self.cancel()

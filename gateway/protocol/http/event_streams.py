@@ -13,15 +13,15 @@ from starlette.types import Message, Receive, Send
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import Unavailable
-from gateway.protocol.http.responses import Headers, answer
+from gateway.protocol.http.responses import Headers, send_response
 from gateway.protocol.http.sse import HEADERS, PING
-from gateway.redis.limits.stream_limiter import Places
+from gateway.redis.limits.stream_limiter import StreamLimiter
 
 KEEP_ALIVE_S = 15.0
 _RETRY_S = 1.0
 
 
-class Stream:
+class EventStream:
     """One response that stays open; without `receive` nobody looks whether its client is still there."""
 
     __slots__ = ("_alarm", "_is_woken", "_keep_alive_s", "_receive", "_send", "_written_at", "is_over", "principal")
@@ -56,11 +56,11 @@ class Stream:
 
     async def answer(self, body: bytes, headers: Headers) -> None:
         """Answer with JSON after all; nothing can be sent any more."""
-        await answer(self._send, 200, body, headers=headers)
+        await send_response(self._send, 200, body, headers=headers)
 
     async def acknowledge(self, headers: Headers) -> None:
         """Respond 202 without a body."""
-        await answer(self._send, 202, headers=headers)
+        await send_response(self._send, 202, headers=headers)
 
     async def begin(self, headers: Headers) -> None:
         """Answer that events follow."""
@@ -76,7 +76,7 @@ class Stream:
         """End the response as it should end."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def rest(self, seconds: float | None = None) -> bool:
+    async def wait(self, seconds: float | None = None) -> bool:
         """Wait to be woken, for some seconds at most, and keep alive what was silent for long; was it woken?
 
         What is waited for meanwhile is that the client goes away, so that an idle stream is one sleeping task.
@@ -108,42 +108,42 @@ async def _silence() -> Message:
     return silence
 
 
-class Streams:
+class OpenStreams:
     """All of this replica; counted with those of all others."""
 
-    def __init__(self, places: Places, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
+    def __init__(self, places: StreamLimiter, *, keep_alive_s: float = KEEP_ALIVE_S) -> None:
         self._places = places
         self._keep_alive_s = keep_alive_s
-        self._open: dict[Stream, str] = {}
+        self._open: dict[EventStream, str] = {}
         self._is_closing = False
 
     def __len__(self) -> int:
         """How many are open."""
         return len(self._open)
 
-    async def open(self, send: Send, receive: Receive, principal: Principal, *, cap: int) -> Stream:
+    async def open(self, send: Send, receive: Receive, principal: Principal, *, cap: int) -> EventStream:
         """One stream, which lasts until it is closed and is over at the latest when its client goes.
 
         Raises:
             LimitExceeded: the tenant or the key has as many open as it may have.
             Unavailable: this replica is about to end.
         """
-        place = await self._places.take(principal.tenant, principal.key, cap)
-        stream = Stream(send, principal, receive=receive, keep_alive_s=self._keep_alive_s)
+        place = await self._places.acquire(principal.tenant, principal.key, cap)
+        stream = EventStream(send, principal, receive=receive, keep_alive_s=self._keep_alive_s)
         self._open[stream] = place
         if self._is_closing:
             await self.close(stream)
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         return stream
 
-    async def close(self, stream: Stream) -> None:
+    async def close(self, stream: EventStream) -> None:
         """Give up its place."""
         principal = stream.principal
-        await self._places.free(principal.tenant, principal.key, self._open.pop(stream))
+        await self._places.release(principal.tenant, principal.key, self._open.pop(stream))
 
-    def unlisted(self, send: Send, principal: Principal) -> Stream:
+    def untracked(self, send: Send, principal: Principal) -> EventStream:
         """A stream that lasts as long as one request and neither counts nor is ended by others."""
-        return Stream(send, principal, keep_alive_s=self._keep_alive_s)
+        return EventStream(send, principal, keep_alive_s=self._keep_alive_s)
 
     def end(self, owner: KeyId | TenantId) -> None:
         """End the streams of one key or one tenant."""

@@ -50,19 +50,21 @@ def resource_updated(uri: str, meta: Mapping[str, Any] | None = None) -> bytes:
     return notification("notifications/resources/updated", {"uri": uri} | ({} if meta is None else {"_meta": meta}))
 
 
-def failed(request: bytes, code: int, message: str, *, kind: str, correlation_id: str | None = None) -> bytes:
+def error_response(request: bytes, code: int, message: str, *, kind: str, correlation_id: str | None = None) -> bytes:
     """The answer to a request (its id as JSON) that says why there is no other."""
     data = {"code": kind} if correlation_id is None else {"code": kind, "correlation_id": correlation_id}
     error = {"code": code, "message": message, "data": data}
     return b'{"jsonrpc":"2.0","id":' + request + b',"error":' + _encode(error) + b"}"
 
 
-def lost(request: bytes) -> bytes:
+def replica_lost_error(request: bytes) -> bytes:
     """The answer to a request whose replica is gone."""
     said = "the replica that ran this request is gone; its outcome is unknown"
-    return failed(request, INTERNAL_ERROR, said, kind="call.replica_lost")
+    return error_response(request, INTERNAL_ERROR, said, kind="call.replica_lost")
 
 
-def forgotten(request: bytes) -> bytes:
+def expired_error(request: bytes) -> bytes:
     """The answer to a request whose answer was there but is not kept any longer."""
-    return failed(request, INTERNAL_ERROR, "the answer to this request is no longer kept", kind="call.answer_expired")
+    return error_response(
+        request, INTERNAL_ERROR, "the answer to this request is no longer kept", kind="call.answer_expired"
+    )

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.errors import GatewayError
 from gateway.protocol.errors import code_of, details_of
-from gateway.web.headers import fields_of
+from gateway.web.headers import headers_of
 
 JSON = b"application/json"
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -23,7 +23,7 @@ _NO_CONTENT: Final = 204
 _WEIGHT = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
-async def answer(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
+async def send_response(send: Send, status: int, body: bytes = b"", *, headers: Headers = ()) -> None:
     """One whole HTTP answer; JSON when there is a body."""
     length = ((b"content-length", str(len(body)).encode()),) if status != _NO_CONTENT else ()  # RFC 9110 §8.6
     kind = ((b"content-type", JSON),) if body else ()
@@ -59,13 +59,13 @@ def id_of(message: Mapping[str, Any]) -> str | int | None:
 
 def header(scope: Scope, name: bytes) -> str | None:
     """The first header of this (lower-case) name."""
-    found = fields_of(scope).get(name)
+    found = headers_of(scope).get(name)
     return None if found is None else found.decode("latin-1")
 
 
 def accepts(scope: Scope, kind: str) -> bool:
     """Whether the client takes this media type; without an Accept header it takes anything (RFC 9110 §12.5.1)."""
-    accept = fields_of(scope).get(b"accept")
+    accept = headers_of(scope).get(b"accept")
     return accept is None or _takes(accept, kind)
 
 
@@ -81,7 +81,7 @@ def _takes(said: bytes, kind: str) -> bool:
 
 def prefers(scope: Scope, kind: str, *, to: str) -> bool:
     """Whether the client would rather have one media type than another: by weight, then by what it names first."""
-    accept = fields_of(scope).get(b"accept")
+    accept = headers_of(scope).get(b"accept")
     return accept is not None and _prefers(accept, kind, to)
 
 
@@ -103,13 +103,13 @@ def _ranked(accept: str) -> Mapping[str, tuple[float, int]]:
 
 def is_json(scope: Scope) -> bool:
     """Whether the body is declared as JSON."""
-    declared = fields_of(scope).get(b"content-type")
+    declared = headers_of(scope).get(b"content-type")
     return declared == JSON or (declared is not None and declared.partition(b";")[0].strip().lower() == JSON)
 
 
 def is_encoded(scope: Scope) -> bool:
     """True if Content-Encoding declares the body compressed or otherwise encoded."""
-    fields = fields_of(scope)
+    fields = headers_of(scope)
     coding = fields.get(b"content-encoding", b"")
     return b"content-encoding" in fields.repeated or coding.strip().lower() not in {b"", b"identity"}
 

@@ -20,14 +20,14 @@ _STRUCTURED = b',"structuredContent":'
 _IS_ERROR = b',"isError":'
 
 
-class Reply(msgspec.Struct, frozen=True):
+class JsonRpcReply(msgspec.Struct, frozen=True):
     """A whole answer: HTTP status and JSON-RPC body."""
 
     status: int
     body: bytes
 
 
-def called(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
+def tool_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
     """The answer to a call, of the members that the stations made.
 
     They put `_meta` last where there is one, and `isError` last otherwise.
@@ -39,25 +39,25 @@ def called(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
     return _result(request_id, b"".join((members, _COMPLETE, b',"_meta":{', _SERVER, b"}")))
 
 
-def answered(request_id: int | str, result: Mapping[str, Any]) -> Reply:
+def sdk_result(request_id: int | str, result: Mapping[str, Any]) -> JsonRpcReply:
     """The answer with a result that the SDK has shaped."""
-    return Reply(200, b"".join((_head(request_id), b',"result":', to_json(result, inf_nan_mode="null"), b"}")))
+    return JsonRpcReply(200, b"".join((_head(request_id), b',"result":', to_json(result, inf_nan_mode="null"), b"}")))
 
 
-def listed(request_id: int | str, members: bytes, *, is_modern: bool) -> Reply:
+def list_result(request_id: int | str, members: bytes, *, is_modern: bool) -> JsonRpcReply:
     """The answer to a list, of the members that were rendered."""
     return _result(request_id, b"".join((members, b',"_meta":{', _SERVER, b"}")) if is_modern else members)
 
 
-def failed(request_id: int | str, error: ErrorData, *, is_modern: bool) -> Reply:
+def error_result(request_id: int | str, error: ErrorData, *, is_modern: bool) -> JsonRpcReply:
     """The answer to a request that was refused."""
     said = error.model_dump(exclude_none=True)
     status = ERROR_CODE_HTTP_STATUS.get(error.code, 200) if is_modern else 200
-    return Reply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
+    return JsonRpcReply(status, b"".join((_head(request_id), b',"error":', _encode(said), b"}")))
 
 
-def _result(request_id: int | str, members: bytes) -> Reply:
-    return Reply(200, b"".join((_head(request_id), b',"result":{', members, b"}}")))
+def _result(request_id: int | str, members: bytes) -> JsonRpcReply:
+    return JsonRpcReply(200, b"".join((_head(request_id), b',"result":{', members, b"}}")))
 
 
 def _head(request_id: int | str) -> bytes:

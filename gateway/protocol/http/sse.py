@@ -28,7 +28,7 @@ _LINE_ENDS: Final = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPosition:
     """Where in which stream a client is."""
 
     stream: str
@@ -44,7 +44,7 @@ class Place:
         return f"{self.stream}/{self.after}" + ("" if self.revision is None else f"/{self.revision}")
 
 
-def read_place(last_event_id: str) -> Place:
+def parse_last_event_id(last_event_id: str) -> StreamPosition:
     """The place that a `Last-Event-ID` names.
 
     Raises:
@@ -53,7 +53,7 @@ def read_place(last_event_id: str) -> Place:
     match = _ID.fullmatch(last_event_id)
     if match is None or (match[3] is None) != (match[1] != STANDALONE):
         raise BadInput("Last-Event-ID is none of this session")
-    return Place(match[1], match[2], None if match[3] is None else int(match[3]))
+    return StreamPosition(match[1], match[2], None if match[3] is None else int(match[3]))
 
 
 def event(text: bytes, event_id: str | None = None) -> bytes:
@@ -65,11 +65,11 @@ def event(text: bytes, event_id: str | None = None) -> bytes:
     return name + b"event: message\ndata: " + text + b"\n\n"
 
 
-def priming(event_id: str) -> bytes:
+def priming_event(event_id: str) -> bytes:
     """An event without content, which tells a client its place before anything happens (2025-11-25)."""
     return b"id: " + event_id.encode() + b"\nretry: " + str(RETRY_MS).encode() + b"\ndata: \n\n"
 
 
-def endpoint(path: str) -> bytes:
+def endpoint_event(path: str) -> bytes:
     """Where to send messages to (2024-11-05)."""
     return b"event: endpoint\ndata: " + path.encode() + b"\n\n"

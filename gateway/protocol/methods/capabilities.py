@@ -34,7 +34,7 @@ def has_resources(registry: Registry) -> bool:
     return registry.has(Family.RESOURCE) or registry.has(Family.TEMPLATE)
 
 
-def demand(claim: bool, method: str) -> None:
+def require(claim: bool, method: str) -> None:
     """Answer for a family that was not declared as for a method that does not exist.
 
     Raises:

@@ -46,7 +46,7 @@ def request_of(question: Question) -> dict[str, Any]:
     return request
 
 
-def need(question: Question, can: Callable[[str], bool]) -> None:
+def require_capability(question: Question, can: Callable[[str], bool]) -> None:
     """Refuse a question without the client's declared capability, or whose answer could not be validated.
 
     Raises:
@@ -60,7 +60,7 @@ def need(question: Question, can: Callable[[str], bool]) -> None:
         raise CapabilityMissing(f"the client did not declare {capability}", capability=capability)
 
 
-def declares(capabilities: ClientCapabilities | None, kind: str) -> bool:
+def supports(capabilities: ClientCapabilities | None, kind: str) -> bool:
     """Whether the client declared it; elicitation without a mode is a form, as it was before there were modes."""
     if capabilities is None:
         return False
@@ -78,7 +78,7 @@ def declares(capabilities: ClientCapabilities | None, kind: str) -> bool:
             return False
 
 
-def is_answer(kind: QuestionKind, answer: object) -> bool:
+def is_valid_response(kind: QuestionKind, answer: object) -> bool:
     """Whether an object has the form of an answer to such a question."""
     try:
         _ANSWERS[kind].validate_python(answer, by_name=False)
@@ -87,7 +87,7 @@ def is_answer(kind: QuestionKind, answer: object) -> bool:
     return True
 
 
-def check_answer(question: Question, answer: Mapping[str, Any]) -> None:
+def check_response(question: Question, answer: Mapping[str, Any]) -> None:
     """Refuse content that does not match the schema it was asked for with; content counts only where it was accepted.
 
     Raises:
@@ -110,6 +110,6 @@ def _validator_of(question: Question) -> Validator | None:
         raise HandlerFailed("the schema of the form that the client is asked to fill in is not valid") from error
 
 
-def wanted_levels(least: object) -> Iterable[LogLevel]:
+def levels_from(least: object) -> Iterable[LogLevel]:
     """The levels at or above the least severe one that is wanted; none for what is no level."""
     return next((LEVELS[place:] for place, level in enumerate(LEVELS) if level == least), ())

@@ -5,12 +5,12 @@ from typing import Any
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import CompleteRequestParams, PromptReference, ResourceTemplateReference
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.domain.results import Completions
 from gateway.handlers.binding import BoundPrompt, BoundTemplate
 from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import demand
-from gateway.protocol.request_context import CURRENT, Exchange
+from gateway.protocol.methods.capabilities import require
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
 
 _SHOWN = 2048
 
@@ -18,7 +18,7 @@ _SHOWN = 2048
 class Completion:
     """Answers `completion/complete`."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallPipeline) -> None:
         self._calls = calls
 
     async def complete(self, ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> HandlerResult:
@@ -27,35 +27,35 @@ class Completion:
         Raises:
             MCPError: nothing here suggests values, or the reference names nothing.
         """
-        exchange = CURRENT.get()
-        demand(exchange.registry.completes, ctx.method)
-        bound = await _find(exchange, params.ref)
+        context = CURRENT_REQUEST.get()
+        require(context.registry.completes, ctx.method)
+        bound = await _find(context, params.ref)
         if bound is None:
             return _result(Completions(values=()))
         chosen = params.context.arguments if params.context is not None else None
         found = await self._calls.complete(
-            exchange.principal,
+            context.principal,
             bound,
             (params.argument.name, params.argument.value),
             chosen or {},
-            correlation_id=exchange.correlation_id,
+            correlation_id=context.correlation_id,
         )
         return _result(found)
 
 
 async def _find(
-    exchange: Exchange, reference: PromptReference | ResourceTemplateReference
+    context: RequestContext, reference: PromptReference | ResourceTemplateReference
 ) -> BoundPrompt | BoundTemplate | None:
     """What the reference names; None for a resource without variables, of which nothing can be completed."""
-    registry = exchange.registry
+    registry = context.registry
     if isinstance(reference, PromptReference):
         bound = await registry.prompt(reference.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {reference.name[:_SHOWN]}", exchange.correlation_id)
+            raise unknown(f"Prompt not found: {reference.name[:_SHOWN]}", context.correlation_id)
         return bound
     template = await registry.template(reference.uri)
     if template is None and await registry.resource(reference.uri) is None:
-        raise unknown("Resource template not found", exchange.correlation_id, uri=reference.uri[:_SHOWN])
+        raise unknown("Resource template not found", context.correlation_id, uri=reference.uri[:_SHOWN])
     return template
 
 

@@ -14,7 +14,7 @@ LISTS: Final = (Family.TOOL, Family.RESOURCE, Family.PROMPT)
 """The lists of which notices are given; a resource template is told of as a resource."""
 
 
-class Catalogs(Protocol):
+class CatalogSubscriptions(Protocol):
     """Subscriptions to the catalog of one tenant, for a client that is shown a registry."""
 
     def subscribe(self, shown: Registry, listener: Listener) -> Callable[[], None]:
@@ -31,7 +31,7 @@ class Catalogs(Protocol):
         ...
 
 
-class Changes:
+class ListChangeDebouncer:
     """The lists that changed since somebody was told; `tell` is called when there is something to tell."""
 
     __slots__ = ("_changed", "_pending", "_tell")

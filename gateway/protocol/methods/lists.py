@@ -16,9 +16,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tools import Tool
-from gateway.protocol.methods.capabilities import demand, has_resources
-from gateway.protocol.request_context import CURRENT
-from gateway.registry.paging import Page
+from gateway.protocol.methods.capabilities import has_resources, require
+from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.registry.paging import ListPage
 from gateway.registry.registry import Registry
 
 LIST_TTL_MS = 1000
@@ -47,8 +47,8 @@ async def answer_list(ctx: ServerRequestContext[Any, Any], params: PaginatedRequ
         MCPError: the profile has nothing of that family.
         InvalidCursor: the cursor is not one of this list.
     """
-    registry = CURRENT.get().registry
-    demand(is_declared(registry, ctx.method), ctx.method)
+    registry = CURRENT_REQUEST.get().registry
+    require(is_declared(registry, ctx.method), ctx.method)
     page = registry.page(LISTS[ctx.method].family, params.cursor)
     return _result(ctx.method, page, ctx.protocol_version)
 
@@ -79,7 +79,7 @@ def render_list(registry: Registry, method: str, cursor: str | None, version: st
     return found
 
 
-def _result(method: str, page: Page[Tool] | Page[Primitive], version: str) -> dict[str, Any]:
+def _result(method: str, page: ListPage[Tool] | ListPage[Primitive], version: str) -> dict[str, Any]:
     is_modern = version in MODERN_PROTOCOL_VERSIONS
     shown = page.objects if is_modern else [_for_handshake(item) for item in page.objects]
     result: dict[str, Any] = {

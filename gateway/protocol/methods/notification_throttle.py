@@ -21,11 +21,11 @@ MOST_PER_S: Final = 50
 
 _CATCH_UP_S: Final = 0.1
 
-Tell = Callable[[], Awaitable[None]]
+SendMessage = Callable[[], Awaitable[None]]
 """Sends one message."""
 
 
-class Telling:
+class NotificationThrottle:
     """What one call tells its client, until it is closed."""
 
     __slots__ = ("_at", "_dropped", "_left", "_log", "_order", "_progress", "_spawn", "_timer", "_worst")
@@ -36,12 +36,12 @@ class Telling:
         self._order = anyio.Lock(fast_acquire=True)
         self._left = float(MOST_PER_S)
         self._at = time.monotonic()
-        self._progress: Tell | None = None
+        self._progress: SendMessage | None = None
         self._dropped = 0
         self._worst: LogLevel = "debug"
         self._timer: asyncio.TimerHandle | None = None
 
-    async def progress(self, tell: Tell) -> None:
+    async def progress(self, tell: SendMessage) -> None:
         """Tell it, or keep it until there is room, unless something newer comes first."""
         self._progress = tell
         if self._has_room():
@@ -49,7 +49,7 @@ class Telling:
         else:
             self._wait()
 
-    async def log(self, level: LogLevel, tell: Tell) -> None:
+    async def log(self, level: LogLevel, tell: SendMessage) -> None:
         """Tell it, or drop it."""
         if self._has_room():
             async with self._order:

@@ -9,19 +9,19 @@ from mcp_types import CallToolRequestParams, GetPromptRequestParams, ReadResourc
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.handlers.interfaces import InputRequired, Peer
-from gateway.handlers.null_peer import SILENT
-from gateway.protocol.request_context import CURRENT, Spawn
-from gateway.protocol.stateless.input_rounds import RoundsPeer, input_required, open_rounds
+from gateway.handlers.null_peer import NULL_PEER
+from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.stateless.input_rounds import StatelessPeer, input_required, resume_peer
 
-Asking = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
+RequestParams = CallToolRequestParams | GetPromptRequestParams | ReadResourceRequestParams
 """Parameters of the requests that a client may be asked something during."""
 
 
-_SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(SILENT)
+_SILENCE: Final[AbstractAsyncContextManager[Peer, None]] = nullcontext(NULL_PEER)
 
 
-def speaking(
-    ctx: ServerRequestContext[Any, Any], params: Asking, spawn: Spawn, *, talks: bool
+def peer_for_request(
+    ctx: ServerRequestContext[Any, Any], params: RequestParams, spawn: Spawn, *, talks: bool
 ) -> AbstractAsyncContextManager[Peer, None]:
     """The client of this request, for as long as the block runs; by its end everything has been told.
 
@@ -33,14 +33,14 @@ def speaking(
     if not talks and params.request_state is None:
         return _SILENCE
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return nullcontext(CURRENT.get().peer)
-    return _Speaking(open_rounds(ctx, params.request_state, params.input_responses, spawn=spawn))
+        return nullcontext(CURRENT_REQUEST.get().peer)
+    return _StatelessPeerScope(resume_peer(ctx, params.request_state, params.input_responses, spawn=spawn))
 
 
-class _Speaking:
+class _StatelessPeerScope:
     """The client of one request of 2026-07-28 until everything has been told."""
 
-    def __init__(self, peer: RoundsPeer) -> None:
+    def __init__(self, peer: StatelessPeer) -> None:
         self._peer = peer
 
     async def __aenter__(self) -> Peer:

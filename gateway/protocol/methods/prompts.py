@@ -5,14 +5,14 @@ from typing import Any
 from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp_types import GetPromptRequestParams
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.domain.primitives import Family
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import demand
+from gateway.protocol.methods.capabilities import require
 from gateway.protocol.methods.content_kinds import known_messages
-from gateway.protocol.methods.peers import input_required_result, speaking
-from gateway.protocol.request_context import CURRENT, Spawn
+from gateway.protocol.methods.peers import input_required_result, peer_for_request
+from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
 
 _SHOWN = 128
 
@@ -20,7 +20,7 @@ _SHOWN = 128
 class Prompts:
     """Answers `prompts/get`."""
 
-    def __init__(self, calls: Calls, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
         self._calls = calls
         self._spawn = spawn
 
@@ -30,21 +30,21 @@ class Prompts:
         Raises:
             MCPError: no prompts are declared, or there is none of that name.
         """
-        exchange = CURRENT.get()
-        registry = exchange.registry
-        demand(registry.has(Family.PROMPT), ctx.method)
+        context = CURRENT_REQUEST.get()
+        registry = context.registry
+        require(registry.has(Family.PROMPT), ctx.method)
         bound = await registry.prompt(params.name)
         if bound is None:
-            raise unknown(f"Prompt not found: {params.name[:_SHOWN]}", exchange.correlation_id)
+            raise unknown(f"Prompt not found: {params.name[:_SHOWN]}", context.correlation_id)
         try:
-            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
+            async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 filled = await self._calls.get_prompt(
-                    exchange.principal,
+                    context.principal,
                     bound,
                     params.arguments or {},
-                    correlation_id=exchange.correlation_id,
+                    correlation_id=context.correlation_id,
                     peer=peer,
-                    finder=registry,
+                    lookup=registry,
                 )
         except InputRequired as asked:
             return input_required_result(ctx, asked)

@@ -7,15 +7,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.errors import NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import demand, has_resources
-from gateway.protocol.methods.peers import input_required_result, speaking
-from gateway.protocol.methods.result_overflow import bind_leftover, is_leftover
-from gateway.protocol.request_context import CURRENT, Spawn
-from gateway.redis.caches.result_overflow import Leftovers
+from gateway.protocol.methods.capabilities import has_resources, require
+from gateway.protocol.methods.peers import input_required_result, peer_for_request
+from gateway.protocol.methods.result_overflow import bind_overflow, is_overflow_uri
+from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.redis.caches.result_overflow import ResultOverflow
 
 RESOURCE_NOT_FOUND = -32002
 """What the handshake era says of an unknown URI; 2026-07-28 says that the parameters are invalid."""
@@ -29,9 +29,9 @@ _SHOWN = 2048
 class Resources:
     """Answers `resources/read`."""
 
-    def __init__(self, calls: Calls, leftovers: Leftovers, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, overflow: ResultOverflow, spawn: Spawn) -> None:
         self._calls = calls
-        self._leftovers = leftovers
+        self._overflow = overflow
         self._spawn = spawn
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> HandlerResult:
@@ -40,22 +40,22 @@ class Resources:
         Raises:
             MCPError: nothing is declared that could be read, or the URI names nothing.
         """
-        exchange = CURRENT.get()
-        registry = exchange.registry
-        of_result = is_leftover(params.uri)
-        demand(of_result or has_resources(registry), ctx.method)
+        context = CURRENT_REQUEST.get()
+        registry = context.registry
+        of_result = is_overflow_uri(params.uri)
+        require(of_result or has_resources(registry), ctx.method)
         uri = params.uri
-        bound = bind_leftover(self._leftovers, registry, uri) if of_result else await registry.resource(uri)
+        bound = bind_overflow(self._overflow, registry, uri) if of_result else await registry.resource(uri)
         if bound is None:
             raise _unknown(ctx, params.uri)
         try:
-            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
+            async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 read = await self._calls.read(
-                    exchange.principal,
+                    context.principal,
                     bound,
-                    correlation_id=exchange.correlation_id,
+                    correlation_id=context.correlation_id,
                     peer=peer,
-                    finder=registry,
+                    lookup=registry,
                 )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
@@ -71,4 +71,4 @@ class Resources:
 
 def _unknown(ctx: Context, uri: str) -> MCPError:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    return unknown("Resource not found", CURRENT.get().correlation_id, code=code, uri=uri[:_SHOWN])
+    return unknown("Resource not found", CURRENT_REQUEST.get().correlation_id, code=code, uri=uri[:_SHOWN])

@@ -8,23 +8,23 @@ from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.results import Contents
 from gateway.domain.tenancy.policy import Decision
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NotFound
 from gateway.handlers.binding import BoundResource
 from gateway.handlers.interfaces import Call, Prepared
-from gateway.redis.caches.result_overflow import SCHEME, Leftover, Leftovers
+from gateway.redis.caches.result_overflow import SCHEME, ResultOverflow, StoredResult
 from gateway.registry.registry import Registry
 
 _PREFIX = f"{SCHEME}://"
 _ANY = "application/octet-stream"
 
 
-def is_leftover(uri: str) -> bool:
+def is_overflow_uri(uri: str) -> bool:
     """Whether the URI is of this kind."""
     return uri.startswith(_PREFIX)
 
 
-def bind_leftover(leftovers: Leftovers, registry: Registry, uri: str) -> BoundResource:
+def bind_overflow(overflow: ResultOverflow, registry: Registry, uri: str) -> BoundResource:
     """What waits at the URI for this principal, ready to be read through the stations like any other resource."""
     snapshot = registry.view.snapshot
     return BoundResource(
@@ -34,21 +34,21 @@ def bind_leftover(leftovers: Leftovers, registry: Registry, uri: str) -> BoundRe
             family=Family.RESOURCE,
             name=uri,
             definition=b"{}",
-            origin=Origin.BUILTIN,
+            origin=PrimitiveOrigin.BUILTIN,
         ),
         uri=uri,
-        handler=_Reader(leftovers, uri),
+        handler=_OverflowReader(overflow, uri),
         decision=Decision.ALLOW,
         limits=snapshot.policy.limits,
         variables={},
     )
 
 
-class _Reader:
+class _OverflowReader:
     """Reads one leftover (`handlers.interfaces.ResourceHandler`)."""
 
-    def __init__(self, leftovers: Leftovers, uri: str) -> None:
-        self._leftovers = leftovers
+    def __init__(self, overflow: ResultOverflow, uri: str) -> None:
+        self._overflow = overflow
         self._uri = uri
 
     def settle(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -66,13 +66,13 @@ class _Reader:
 
     async def run(self, prepared: Prepared, call: Call) -> Contents:
         del prepared
-        found = await self._leftovers.read(call.principal.tenant, call.principal.subject, self._uri)
+        found = await self._overflow.read(call.principal.tenant, call.principal.subject, self._uri)
         if found is None:
             raise NotFound("there is nothing left there")
         return Contents(contents=(_content(self._uri, found),))
 
 
-def _content(uri: str, found: Leftover) -> Mapping[str, object]:
+def _content(uri: str, found: StoredResult) -> Mapping[str, object]:
     """Text where the bytes are text, whatever they are called; a blob otherwise."""
     mime_type = found.content_type.partition(";")[0].strip() or _ANY
     try:

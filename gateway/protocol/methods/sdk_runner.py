@@ -24,14 +24,14 @@ from msgspec import structs
 
 from gateway.domain.sessions import SessionRecord
 from gateway.protocol.errors import internal_error
-from gateway.protocol.http.results import STRUCTURED, Reply, answered, called, failed
+from gateway.protocol.http.results import STRUCTURED, JsonRpcReply, error_result, sdk_result, tool_result
 from gateway.protocol.implementation import NAME, VERSION
-from gateway.protocol.request_context import CURRENT, Exchange, Finished
+from gateway.protocol.request_context import CURRENT_REQUEST, RawResult, RequestContext
 
 log = structlog.get_logger(__name__)
 
 
-class Silent:
+class NullOutbound:
     """The server-to-client side of a connection that has none (`mcp.shared.dispatcher.Outbound`).
 
     What a call says goes through its peer, not through the SDK.
@@ -48,7 +48,7 @@ class Silent:
         log.debug("notification_dropped", method=method)
 
 
-class Dispatch(Silent):
+class OneShotDispatch(NullOutbound):
     """One inbound request as the SDK's kernel sees it (`mcp.shared.dispatcher.DispatchContext`)."""
 
     can_send_request = False
@@ -67,7 +67,7 @@ class Dispatch(Silent):
         """Nothing: progress is told through the call's peer."""
 
 
-class Kernel:
+class SdkRunner:
     """Runs requests; of none of them anything is kept."""
 
     def __init__(self, server: Server[Any]) -> None:
@@ -75,25 +75,29 @@ class Kernel:
         self._silent = {version: _silent_runner(server, version) for version in KNOWN_PROTOCOL_VERSIONS}
 
     async def run(
-        self, request: JSONRPCRequest, connection: Connection, exchange: Exchange, capabilities: ServerCapabilities
+        self,
+        request: JSONRPCRequest,
+        connection: Connection,
+        context: RequestContext,
+        capabilities: ServerCapabilities,
     ) -> tuple[bytes, bool]:
         """The JSON-RPC answer to any request of a session, and whether it is a result."""
         options = InitializationOptions(server_name=NAME, server_version=VERSION, capabilities=capabilities)
         runner: ServerRunner[Any] = ServerRunner(self._server, connection, {}, init_options=options)
         try:
-            found = await _ask(runner, request, exchange)
+            found = await _ask(runner, request, context)
         finally:
             await aclose_shielded(connection)
         if isinstance(found, ErrorData):
-            return failed(request.id, found, is_modern=False).body, False
-        return answered(request.id, found).body, True
+            return error_result(request.id, found, is_modern=False).body, False
+        return sdk_result(request.id, found).body, True
 
-    async def run_silently(
-        self, request: JSONRPCRequest, version: str, exchange: Exchange, *, session: str | None = None
-    ) -> Reply:
+    async def run_stateless(
+        self, request: JSONRPCRequest, version: str, context: RequestContext, *, session: str | None = None
+    ) -> JsonRpcReply:
         """The answer to a request in this revision whose client is neither told nor asked anything before it.
 
-        Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT`.
+        Its connection is nobody's, and stays as it was made: what this request is about stands in `CURRENT_REQUEST`.
 
         Raises:
             ValueError: it is a handshake, which makes a connection somebody's; 2026-07-28 has none.
@@ -101,35 +105,37 @@ class Kernel:
         is_modern = version in MODERN_PROTOCOL_VERSIONS
         if request.method == "initialize" and not is_modern:
             raise ValueError("a handshake needs a connection of its own")
-        finished = Finished() if is_modern or version in STRUCTURED else None
-        CURRENT.set(structs.replace(exchange, session=session, finished=finished))
-        found = await _ask(self._silent[version], request, exchange)
+        finished = RawResult() if is_modern or version in STRUCTURED else None
+        CURRENT_REQUEST.set(structs.replace(context, session=session, finished=finished))
+        found = await _ask(self._silent[version], request, context)
         if isinstance(found, ErrorData):
-            return failed(request.id, found, is_modern=is_modern)
+            return error_result(request.id, found, is_modern=is_modern)
         if finished is not None and finished.members is not None:
-            return called(request.id, finished.members, is_modern=is_modern)
-        return answered(request.id, found)
+            return tool_result(request.id, finished.members, is_modern=is_modern)
+        return sdk_result(request.id, found)
 
 
 def _silent_runner(server: Server[Any], version: str) -> ServerRunner[Any]:
-    connection = Connection(Silent(), protocol_version=version)
+    connection = Connection(NullOutbound(), protocol_version=version)
     connection.initialized.set()
     return ServerRunner(server, connection, {})
 
 
-async def _ask(runner: ServerRunner[Any], request: JSONRPCRequest, exchange: Exchange) -> Mapping[str, Any] | ErrorData:
+async def _ask(
+    runner: ServerRunner[Any], request: JSONRPCRequest, context: RequestContext
+) -> Mapping[str, Any] | ErrorData:
     try:
-        return await runner.on_request(Dispatch(request.id), request.method, request.params)
+        return await runner.on_request(OneShotDispatch(request.id), request.method, request.params)
     except Exception as error:
-        return _error_of(error, exchange)
+        return _error_of(error, context)
 
 
 def connection_of(record: SessionRecord) -> Connection:
     """The session's connection, as it was after its handshake; before it, one that waits for that."""
     if not record.is_open:
-        return Connection.for_loop(Silent(), session_id=record.id)
+        return Connection.for_loop(NullOutbound(), session_id=record.id)
     connection = Connection(
-        Silent(),
+        NullOutbound(),
         protocol_version=record.protocol_version,
         session_id=record.id,
         client_params=InitializeRequestParams.model_validate(record.client, by_name=False),
@@ -138,10 +144,10 @@ def connection_of(record: SessionRecord) -> Connection:
     return connection
 
 
-def _error_of(error: Exception, exchange: Exchange) -> ErrorData:
+def _error_of(error: Exception, context: RequestContext) -> ErrorData:
     """What the client may know of an exception that left the kernel."""
     known = handler_exception_to_error_data(error)
     if known is not None:
         return known
-    log.error("request_failed", correlation_id=exchange.correlation_id, exc_info=error)
-    return internal_error(exchange.correlation_id)
+    log.error("request_failed", correlation_id=context.correlation_id, exc_info=error)
+    return internal_error(context.correlation_id)

@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.errors import GatewayError
 from gateway.protocol.errors import internal_error, invalid_params, to_mcp_in, with_code
 from gateway.protocol.implementation import NAME, VERSION
@@ -29,33 +29,35 @@ from gateway.protocol.methods.lists import LIST_TTL_MS, LISTS, answer_list
 from gateway.protocol.methods.prompts import Prompts
 from gateway.protocol.methods.resources import Resources
 from gateway.protocol.methods.tools import Tools
-from gateway.protocol.request_context import CURRENT, Spawn
-from gateway.protocol.stateless.subscription_stream import ListenStreams
-from gateway.redis.caches.result_overflow import Leftovers
+from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
+from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
+from gateway.redis.caches.result_overflow import ResultOverflow
 
 log = structlog.get_logger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
 
-def build_server(calls: Calls, listens: ListenStreams, leftovers: Leftovers, *, spawn: Spawn) -> Server[Any]:
+def build_server(
+    calls: CallPipeline, subscriptions: SubscriptionStreams, overflow: ResultOverflow, *, spawn: Spawn
+) -> Server[Any]:
     """The one server; it keeps no state of anybody."""
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=_mirrored_schema)
     for method in LISTS:
         server.add_request_handler(method, PaginatedRequestParams, answer_list)
     server.add_request_handler("tools/call", CallToolRequestParams, Tools(calls, spawn).call)
-    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, leftovers, spawn).read)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, Resources(calls, overflow, spawn).read)
     server.add_request_handler("prompts/get", GetPromptRequestParams, Prompts(calls, spawn).get)
     server.add_request_handler("completion/complete", CompleteRequestParams, Completion(calls).complete)
     server.add_request_handler("server/discover", RequestParams, _discover)
-    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listens.serve)
+    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.serve)
     server.middleware[:] = [_translate]  # without OpenTelemetry's: 30 µs a message, wanted only with an exporter
     return server
 
 
 def _mirrored_schema(name: str) -> dict[str, Any] | None:
     """What the SDK asks before a call: it hands us nothing but the tool's name."""
-    return CURRENT.get().registry.mirrored_schema(name)
+    return CURRENT_REQUEST.get().registry.mirrored_schema(name)
 
 
 async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -63,13 +65,13 @@ async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
     try:
         return await call_next(ctx)
     except MCPError as error:
-        raise with_code(error, CURRENT.get().correlation_id) from None
+        raise with_code(error, CURRENT_REQUEST.get().correlation_id) from None
     except ValidationError as error:
-        raise invalid_params(error, CURRENT.get().correlation_id) from None
+        raise invalid_params(error, CURRENT_REQUEST.get().correlation_id) from None
     except GatewayError as error:
-        raise to_mcp_in(ctx.protocol_version, error, CURRENT.get().correlation_id) from None
+        raise to_mcp_in(ctx.protocol_version, error, CURRENT_REQUEST.get().correlation_id) from None
     except Exception:
-        correlation_id = CURRENT.get().correlation_id
+        correlation_id = CURRENT_REQUEST.get().correlation_id
         log.exception("method_failed", method=ctx.method, correlation_id=correlation_id)
         raise MCPError.from_error_data(internal_error(correlation_id)) from None
 
@@ -77,7 +79,7 @@ async def _translate(ctx: Context, call_next: CallNext) -> HandlerResult:
 async def _discover(_: Context, __: RequestParams) -> HandlerResult:
     return DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-        capabilities=capabilities_of(CURRENT.get().registry),
+        capabilities=capabilities_of(CURRENT_REQUEST.get().registry),
         ttl_ms=LIST_TTL_MS,
         cache_scope="private",
     )

@@ -11,14 +11,14 @@ from gateway.registry.registry import Registry
 log = structlog.get_logger(__name__)
 
 
-async def may_talk(method: str, params: Mapping[str, Any] | None, registry: Registry) -> bool:
+async def may_stream(method: str, params: Mapping[str, Any] | None, registry: Registry) -> bool:
     """Whether what is asked for may say something before its answer; what does not even begin says nothing."""
     try:
         bound = await _bound(method, params or {}, registry)
     except Exception:
         log.debug("not_bound", method=method)
         return False  # it fails again where the client is told
-    return bound is not None and bound.talks
+    return bound is not None and bound.is_interactive
 
 
 async def _bound(

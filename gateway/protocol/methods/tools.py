@@ -7,13 +7,13 @@ from mcp_types import SERVER_INFO_META_KEY, CallToolRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from gateway.calls import result_rendering
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.errors import CapabilityMissing
 from gateway.handlers.interfaces import InputRequired
 from gateway.protocol.errors import unknown
 from gateway.protocol.methods.content_kinds import known_blocks
-from gateway.protocol.methods.peers import input_required_result, speaking
-from gateway.protocol.request_context import CURRENT, Spawn
+from gateway.protocol.methods.peers import input_required_result, peer_for_request
+from gateway.protocol.request_context import CURRENT_REQUEST, Spawn
 
 _SHOWN = 128
 _FINISHED: Final[dict[str, Any]] = {
@@ -27,7 +27,7 @@ _FINISHED: Final[dict[str, Any]] = {
 class Tools:
     """Answers `tools/call`."""
 
-    def __init__(self, calls: Calls, spawn: Spawn) -> None:
+    def __init__(self, calls: CallPipeline, spawn: Spawn) -> None:
         self._calls = calls
         self._spawn = spawn
 
@@ -37,28 +37,28 @@ class Tools:
         Raises:
             MCPError: there is no such tool.
         """
-        exchange = CURRENT.get()
-        bound = await exchange.registry.tool(params.name)
+        context = CURRENT_REQUEST.get()
+        bound = await context.registry.tool(params.name)
         if bound is None:
-            raise unknown(f"Tool not found: {params.name[:_SHOWN]}", exchange.correlation_id)
+            raise unknown(f"Tool not found: {params.name[:_SHOWN]}", context.correlation_id)
         try:
-            async with speaking(ctx, params, self._spawn, talks=bound.talks) as peer:
+            async with peer_for_request(ctx, params, self._spawn, talks=bound.is_interactive) as peer:
                 members = await self._calls.run(
-                    exchange.principal,
+                    context.principal,
                     bound,
                     params.arguments or {},
-                    correlation_id=exchange.correlation_id,
+                    correlation_id=context.correlation_id,
                     peer=peer,
-                    finder=exchange.registry,
+                    lookup=context.registry,
                 )
         except InputRequired as asked:
             return input_required_result(ctx, asked)
         except CapabilityMissing as error:
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 raise
-            members = result_rendering.failure(error, exchange.correlation_id)  # the handshake era has no error for it
-        if exchange.finished is not None:
-            exchange.finished.members = members
+            members = result_rendering.failure(error, context.correlation_id)  # the handshake era has no error for it
+        if context.finished is not None:
+            context.finished.members = members
             return _FINISHED
         result: dict[str, Any] = result_rendering.decode(members)
         result["content"] = known_blocks(result["content"], ctx.protocol_version)

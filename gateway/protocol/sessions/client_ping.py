@@ -16,7 +16,7 @@ from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.client_requests import ANSWER_S
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.pending_requests import Questions
+from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
 
@@ -27,12 +27,12 @@ _CHANCES = 2
 _PARTING_S = 2.0
 
 
-class Pulse:
+class PingMonitor:
     """That of one stream; it is felt whenever the stream was kept alive, so it needs no clock of its own."""
 
     __slots__ = ("_asked", "_every_s", "_keys", "_next", "_questions", "_said_at", "_unanswered")
 
-    def __init__(self, questions: Questions, keys: SessionKeys, *, every_s: float) -> None:
+    def __init__(self, questions: PendingRequests, keys: SessionKeys, *, every_s: float) -> None:
         self._questions = questions
         self._keys = keys
         self._every_s = every_s
@@ -42,7 +42,7 @@ class Pulse:
         self._unanswered = 0
 
     @property
-    def is_gone(self) -> bool:
+    def is_unresponsive(self) -> bool:
         """Whether the client has left too many pings in a row unanswered."""
         return self._unanswered >= _CHANCES
 
@@ -50,7 +50,7 @@ class Pulse:
         """The stream has said something."""
         self._said_at = time.monotonic()
 
-    async def beat(self) -> bytes | None:
+    async def next_ping(self) -> bytes | None:
         """The ping to be sent now, if one is due; while a question waits for its answer none is."""
         silent_s = time.monotonic() - self._said_at
         if silent_s < self._every_s:

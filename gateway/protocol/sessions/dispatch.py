@@ -24,14 +24,14 @@ from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.capabilities import capabilities_of
-from gateway.protocol.methods.sdk_runner import Kernel, Silent, connection_of
-from gateway.protocol.methods.streaming_hint import may_talk
-from gateway.protocol.request_context import CURRENT, Exchange
-from gateway.protocol.sessions.peer import Asking, SessionPeer
-from gateway.protocol.sessions.response_sink import Outlet
-from gateway.protocol.sessions.running_requests import TurnId, Turns
+from gateway.protocol.methods.sdk_runner import NullOutbound, SdkRunner, connection_of
+from gateway.protocol.methods.streaming_hint import may_stream
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.sessions.peer import ClientChannel, SessionPeer
+from gateway.protocol.sessions.response_sink import ResponseSink
+from gateway.protocol.sessions.running_requests import RequestKey, RunningRequests
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.stores import Backing
+from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
@@ -62,54 +62,56 @@ def is_id(named: str | int) -> bool:
     return len(jsonrpc.request_id(named)) <= MAX_ID_BYTES
 
 
-class SessionCalls:
+class SessionDispatcher:
     """Serves what sessions send; keeps nothing of them but which requests are running here."""
 
-    def __init__(self, kernel: Kernel, backing: Backing, turns: Turns) -> None:
+    def __init__(self, kernel: SdkRunner, stores: SessionStores, running: RunningRequests) -> None:
         self._kernel = kernel
-        self._backing = backing
-        self._turns = turns
-        self._asking = Asking(backing.bus, backing.questions, backing.preferences)
+        self._stores = stores
+        self._running = running
+        self._asking = ClientChannel(stores.bus, stores.questions, stores.preferences)
 
     def keys(self, record: SessionRecord) -> SessionKeys:
         """What the parts of the session are called."""
-        return self._backing.sessions.keys(record.tenant, record.id)
+        return self._stores.sessions.keys(record.tenant, record.id)
 
     async def begin(
-        self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange
+        self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext
     ) -> tuple[bytes, SessionRecord | None]:
         """The answer to `initialize`, and the session as it is afterwards; None when it was refused."""
-        capabilities = capabilities_of(exchange.registry)
-        connection = Connection.for_loop(Silent())
-        reply, accepted = await self._kernel.run(request, connection, exchange, capabilities)
+        capabilities = capabilities_of(context.registry)
+        connection = Connection.for_loop(NullOutbound())
+        reply, accepted = await self._kernel.run(request, connection, context, capabilities)
         if not accepted or connection.client_params is None:
             return reply, None
         begun = replace(
             record,
             protocol_version=connection.protocol_version,
             client=_client_of(connection.client_params),
-            revision=exchange.registry.revision,
+            revision=context.registry.revision,
             lists=_promised(capabilities),
         )
         return reply, begun
 
-    async def run(self, request: JSONRPCRequest, record: SessionRecord, exchange: Exchange, outlet: Outlet) -> bytes:
+    async def run(
+        self, request: JSONRPCRequest, record: SessionRecord, context: RequestContext, sink: ResponseSink
+    ) -> bytes:
         """The answer to any other request."""
-        if record.is_open and not await may_talk(request.method, request.params, exchange.registry):
-            reply = await self._kernel.run_silently(request, record.protocol_version, exchange, session=record.id)
+        if record.is_open and not await may_stream(request.method, request.params, context.registry):
+            reply = await self._kernel.run_stateless(request, record.protocol_version, context, session=record.id)
             return reply.body
         connection = connection_of(record)
         peer = SessionPeer(
             self._asking,
-            outlet,
+            sink,
             self.keys(record),
             revision=record.protocol_version,
             capabilities=connection.client_capabilities,
             token=_token_of(request.params),
         )
-        CURRENT.set(structs.replace(exchange, peer=peer, session=record.id))
+        CURRENT_REQUEST.set(structs.replace(context, peer=peer, session=record.id))
         try:
-            said, _ = await self._kernel.run(request, connection, exchange, capabilities_of(exchange.registry))
+            said, _ = await self._kernel.run(request, connection, context, capabilities_of(context.registry))
         finally:
             await peer.close()
         return said
@@ -123,7 +125,7 @@ class SessionCalls:
         if isinstance(said, JSONRPCResponse | JSONRPCError):
             if isinstance(said.id, str):
                 answer = said.model_dump_json(by_alias=True, exclude_none=True, include={"result", "error"})
-                await self._backing.questions.answer(self.keys(record), said.id, answer.encode())
+                await self._stores.questions.answer(self.keys(record), said.id, answer.encode())
         elif isinstance(said, JSONRPCNotification) and said.method == _CANCELLED:
             await self._cancel(said.params or {}, record)
 
@@ -133,11 +135,11 @@ class SessionCalls:
         if not isinstance(named, str | int) or isinstance(named, bool):
             return
         request = jsonrpc.request_id(named)
-        if self._turns.cancel(TurnId(record.tenant, record.id, request)):
+        if self._running.cancel(RequestKey(record.tenant, record.id, request)):
             return
         event = RequestCancelled(tenant=record.tenant, session=record.id, request=request.decode())
         try:
-            await self._backing.bus.publish(event)
+            await self._stores.bus.publish(event)
         except RedisUnavailable:
             log.debug("cancellation_lost")
 

@@ -9,14 +9,14 @@ from typing import Final
 
 from gateway.protocol.request_context import Spawn
 
-CLAIM_S: Final = 0.1
+CLAIM_AFTER_S: Final = 0.1
 """After this long a request's id is kept from requests at other replicas."""
 
-DEFER_S: Final = 2.0
+STREAM_AFTER_S: Final = 2.0
 """For how long a silent call may still be answered with JSON."""
 
 
-class Overdue:
+class SlowRequestTimer:
     """The timer of one request, from its beginning until it is cancelled."""
 
     __slots__ = ("_claim", "_defer", "_loop", "_spawn", "_timer")
@@ -28,7 +28,7 @@ class Overdue:
         self._claim = claim
         self._defer = defer
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(CLAIM_S, self._go_on)
+        self._timer = self._loop.call_later(CLAIM_AFTER_S, self._go_on)
 
     def cancel(self) -> None:
         """It is answered."""
@@ -36,5 +36,5 @@ class Overdue:
 
     def _go_on(self) -> None:
         if self._defer is not None:
-            self._timer = self._loop.call_later(DEFER_S - CLAIM_S, self._spawn, self._defer)
+            self._timer = self._loop.call_later(STREAM_AFTER_S - CLAIM_AFTER_S, self._spawn, self._defer)
         self._spawn(self._claim)

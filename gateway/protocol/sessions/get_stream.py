@@ -9,14 +9,14 @@ from starlette.types import Receive, Send
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import LimitExceeded, NotFound
 from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import Stream, Streams
-from gateway.protocol.http.responses import Headers, answer
-from gateway.protocol.http.sse import Place
-from gateway.protocol.methods.list_change_debouncer import Catalogs
-from gateway.protocol.request_context import Exchange
-from gateway.protocol.sessions.replay import RequestTail, StandaloneTail
+from gateway.protocol.http.event_streams import EventStream, OpenStreams
+from gateway.protocol.http.responses import Headers, send_response
+from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.methods.list_change_debouncer import CatalogSubscriptions
+from gateway.protocol.request_context import RequestContext
+from gateway.protocol.sessions.replay import RequestReplay, StandaloneReplay
 from gateway.redis.sessions.keys import STANDALONE
-from gateway.redis.sessions.stores import Backing
+from gateway.redis.sessions.stores import SessionStores
 
 FIRST_PRIMED: Final = "2025-11-25"
 """The first revision with events that have no content."""
@@ -26,11 +26,11 @@ _PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class StreamRequest:
     """A client that wants a stream, and the response that becomes one."""
 
     record: SessionRecord
-    exchange: Exchange
+    context: RequestContext
     receive: Receive
     send: Send
     headers: Headers = ()
@@ -38,81 +38,85 @@ class Visit:
     """What is sent before anything else."""
 
 
-class Listening:
+class GetStreams:
     """Serves streams until they end or their client is gone."""
 
-    def __init__(self, backing: Backing, streams: Streams, catalogs: Catalogs, *, ping_s: float) -> None:
+    def __init__(
+        self, stores: SessionStores, streams: OpenStreams, catalogs: CatalogSubscriptions, *, ping_s: float
+    ) -> None:
         self._ping_s = ping_s
-        self._backing = backing
+        self._stores = stores
         self._streams = streams
         self._catalogs = catalogs
 
-    async def stand_alone(self, visit: Visit, place: Place | None = None) -> None:
+    async def serve_standalone(self, stream_request: StreamRequest, place: StreamPosition | None = None) -> None:
         """The stream that belongs to no request; whoever opens it last reads it.
 
         Raises:
             LimitExceeded: too many streams are open.
             NotFound: the session has ended.
         """
-        record = visit.record
-        keys = self._backing.sessions.keys(record.tenant, record.id)
-        greeted = await self._backing.logs.greet(keys)
+        record = stream_request.record
+        keys = self._stores.sessions.keys(record.tenant, record.id)
+        greeted = await self._stores.logs.take_over(keys)
         if greeted is None:
             raise NotFound("session not found")
         reader, read = greeted
         after = read if place is None else place.after
         told = record.revision if place is None or place.revision is None else place.revision
-        stream = await self._open(visit)
+        stream = await self._open(stream_request)
         try:
-            async with self._backing.bus.hearing(keys.wake, stream.wake):
-                await self._send_alone(stream, visit, Place(STANDALONE, after, told), reader)
+            async with self._stores.bus.hearing(keys.wake, stream.wake):
+                await self._send_alone(stream, stream_request, StreamPosition(STANDALONE, after, told), reader)
         finally:
             await self._streams.close(stream)
 
-    async def _send_alone(self, stream: Stream, visit: Visit, place: Place, reader: str) -> None:
-        record, registry = visit.record, visit.exchange.registry
-        tail = StandaloneTail(stream, self._backing, record, registry, self._catalogs.is_current, ping_s=self._ping_s)
-        leave = self._catalogs.subscribe(registry, tail.hear)
+    async def _send_alone(
+        self, stream: EventStream, stream_request: StreamRequest, place: StreamPosition, reader: str
+    ) -> None:
+        record, registry = stream_request.record, stream_request.context.registry
+        tail = StandaloneReplay(stream, self._stores, record, registry, self._catalogs.is_current, ping_s=self._ping_s)
+        leave = self._catalogs.subscribe(registry, tail.on_catalog_change)
         try:
-            await stream.begin(visit.headers)
+            await stream.begin(stream_request.headers)
             is_primed = record.protocol_version >= FIRST_PRIMED and record.transport == "http"
-            await stream.write(visit.greeting + (sse.priming(f"{place}~{reader}") if is_primed else b""))
+            await stream.write(stream_request.greeting + (sse.priming_event(f"{place}~{reader}") if is_primed else b""))
             told = 0 if self._catalogs.has_new_code else place.revision or 0  # perhaps while there was no stream
             await tail.follow(place.after, told, reader=reader)
         finally:
             leave()
         await stream.finish()
 
-    async def come_back(self, visit: Visit, place: Place) -> None:
+    async def resume(self, stream_request: StreamRequest, place: StreamPosition) -> None:
         """The rest of a request's stream; 204 when there is none, which ends a client's attempts to come back.
 
         Raises:
             LimitExceeded: too many streams are open.
             RedisUnavailable: what is left is not known.
         """
-        record, logs = visit.record, self._backing.logs
-        keys = self._backing.sessions.keys(record.tenant, record.id)
-        run = await logs.find_run(keys, place.stream)
-        tail = RequestTail(logs=logs, keys=keys, stream=place.stream, run=run)
+        record, logs = stream_request.record, self._stores.logs
+        keys = self._stores.sessions.keys(record.tenant, record.id)
+        run = await logs.find_owner(keys, place.stream)
+        tail = RequestReplay(logs=logs, keys=keys, stream=place.stream, run=run)
         if run is None or await tail.is_spent(place.after):
-            await answer(visit.send, 204, headers=visit.headers)
+            await send_response(stream_request.send, 204, headers=stream_request.headers)
             return
-        stream = await self._open(visit)
+        stream = await self._open(stream_request)
         try:
-            async with self._backing.bus.hearing(keys.wake, stream.wake):
-                await stream.begin(visit.headers)
+            async with self._stores.bus.hearing(keys.wake, stream.wake):
+                await stream.begin(stream_request.headers)
                 await tail.follow(stream, place.after)
                 await stream.finish()
         finally:
             await self._streams.close(stream)
 
-    async def _open(self, visit: Visit) -> Stream:
+    async def _open(self, stream_request: StreamRequest) -> EventStream:
         """A stream; the one that it replaces may take a moment to give up its place."""
-        principal = visit.exchange.principal
-        cap = visit.exchange.registry.view.snapshot.policy.limits.streams
+        principal = stream_request.context.principal
+        cap = stream_request.context.registry.view.snapshot.policy.limits.streams
         for _ in range(_ATTEMPTS):
             try:
-                return await self._streams.open(visit.send, visit.receive, principal, cap=cap)
+                return await self._streams.open(stream_request.send, stream_request.receive, principal, cap=cap)
             except LimitExceeded:
                 await anyio.sleep(_PAUSE_S)
-        return await self._streams.open(visit.send, visit.receive, principal, cap=cap)
+        return await self._streams.open(stream_request.send, stream_request.receive, principal, cap=cap)

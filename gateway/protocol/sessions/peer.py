@@ -16,20 +16,20 @@ from gateway.handlers.interfaces import LogLevel, Question
 from gateway.protocol.http import jsonrpc
 from gateway.protocol.methods.client_requests import (
     ANSWER_S,
-    check_answer,
-    declares,
-    is_answer,
-    need,
+    check_response,
+    is_valid_response,
+    levels_from,
     request_of,
-    wanted_levels,
+    require_capability,
+    supports,
 )
 from gateway.protocol.methods.content_kinds import known_messages
-from gateway.protocol.methods.notification_throttle import Telling
-from gateway.protocol.sessions.response_sink import Outlet
-from gateway.redis.event_bus import Bus
+from gateway.protocol.methods.notification_throttle import NotificationThrottle
+from gateway.protocol.sessions.response_sink import ResponseSink
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.log_levels import Preferences
-from gateway.redis.sessions.pending_requests import Questions
+from gateway.redis.sessions.log_levels import LogLevels
+from gateway.redis.sessions.pending_requests import PendingRequests
 
 log = structlog.get_logger(__name__)
 
@@ -39,12 +39,12 @@ _FIRST_WITH_PAGES = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ClientChannel:
     """What questions and answers go through."""
 
-    bus: Bus
-    questions: Questions
-    preferences: Preferences
+    bus: EventBus
+    questions: PendingRequests
+    preferences: LogLevels
     patience_s: float = ANSWER_S
 
 
@@ -53,8 +53,8 @@ class SessionPeer:
 
     def __init__(
         self,
-        asking: Asking,
-        outlet: Outlet,
+        asking: ClientChannel,
+        sink: ResponseSink,
         keys: SessionKeys,
         *,
         revision: str,
@@ -62,7 +62,7 @@ class SessionPeer:
         token: str | int | None,
     ) -> None:
         self._asking = asking
-        self._outlet = outlet
+        self._sink = sink
         self._keys = keys
         self._revision = revision
         self._capabilities = capabilities
@@ -70,7 +70,7 @@ class SessionPeer:
         self._progress: float | None = None
         self._levels: frozenset[LogLevel] | None = None
         self._memory: dict[str, object] = {}
-        self._telling = Telling(asking.bus.spawn, self._send_log)
+        self._telling = NotificationThrottle(asking.bus.spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """Whether the client declared it, in a revision that has it."""
@@ -78,7 +78,7 @@ class SessionPeer:
             return False
         if kind == "elicitation.url" and self._revision < _FIRST_WITH_PAGES:
             return False
-        return declares(self._capabilities, kind)
+        return supports(self._capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell how far the call is; what does not go forward is not told."""
@@ -91,7 +91,7 @@ class SessionPeer:
     async def log(self, level: LogLevel, data: object, logger: str | None = None) -> None:
         """Send a log message, unless the client said that it does not want that level."""
         if self._levels is None:
-            self._levels = frozenset(wanted_levels(await self._least_level()))
+            self._levels = frozenset(levels_from(await self._least_level()))
         if level in self._levels:
             await self._telling.log(level, partial(self._send_log, level, data, logger))
 
@@ -103,9 +103,9 @@ class SessionPeer:
             ClientSilent: no answer in time, one that does not match the question, or the session has ended.
         """
         for question in questions.values():
-            need(question, self.can)
+            require_capability(question, self.can)
         names = {key: secrets.token_urlsafe(12) for key in questions}
-        woken = _Bell()
+        woken = _RepeatableEvent()
         async with self._asking.bus.hearing(self._keys.wake, woken.ring):
             try:
                 with anyio.move_on_after(self._asking.patience_s):
@@ -128,7 +128,7 @@ class SessionPeer:
 
     async def end_stream(self) -> None:
         """End the connection; the client comes back for the rest."""
-        await self._outlet.pause()
+        await self._sink.detach()
 
     async def close(self) -> None:
         """The call is over: what was held back is told before its answer."""
@@ -144,10 +144,10 @@ class SessionPeer:
             del params["mode"]  # there was but one, without a name
         if params is not None and question.kind == "sampling":
             params["messages"] = known_messages(params["messages"], self._revision)
-        if not await self._outlet.say(jsonrpc.request(name, asked["method"], params), question=name):
+        if not await self._sink.send(jsonrpc.request(name, asked["method"], params), question=name):
             raise ClientSilent("the client takes no stream, or its session has ended")
 
-    async def _wait(self, name: str, question: Question, woken: "_Bell") -> Mapping[str, Any]:
+    async def _wait(self, name: str, question: Question, woken: "_RepeatableEvent") -> Mapping[str, Any]:
         while True:
             said = await self._asking.questions.look(self._keys, name)
             if said is None:
@@ -163,7 +163,7 @@ class SessionPeer:
         try:
             for name in names:
                 if await self._asking.questions.look(self._keys, name) == b"":
-                    await self._outlet.say(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
+                    await self._sink.send(jsonrpc.notification("notifications/cancelled", {"requestId": name}))
                 await self._asking.questions.close(self._keys, name)
         except RedisUnavailable:
             log.debug("question_not_withdrawn")
@@ -172,7 +172,7 @@ class SessionPeer:
         """What is told gets lost with Redis; the call goes on."""
         said = jsonrpc.notification(method, {name: value for name, value in params.items() if value is not None})
         try:
-            await self._outlet.say(said)
+            await self._sink.send(said)
         except RedisUnavailable:
             log.warning("message_lost", method=method)
 
@@ -183,7 +183,7 @@ class SessionPeer:
             return "debug"
 
 
-class _Bell:
+class _RepeatableEvent:
     """An event that can be waited for again and again."""
 
     def __init__(self) -> None:
@@ -204,8 +204,8 @@ def _result_of(said: bytes, question: Question) -> Mapping[str, Any]:
     result = answer.get("result")
     if result is None:
         raise ClientSilent("the client answered with an error")
-    if not is_answer(question.kind, result):
+    if not is_valid_response(question.kind, result):
         raise ClientSilent("what the client answered is no answer to what was asked")
     found: dict[str, Any] = result
-    check_answer(question, found)
+    check_response(question, found)
     return found

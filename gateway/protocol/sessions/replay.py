@@ -10,14 +10,14 @@ import structlog
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import Stream
-from gateway.protocol.http.jsonrpc import forgotten, list_changed, lost, resource_updated
-from gateway.protocol.http.sse import Place
-from gateway.protocol.methods.list_change_debouncer import Changes
-from gateway.protocol.sessions.client_ping import Pulse
+from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http.jsonrpc import expired_error, list_changed, replica_lost_error, resource_updated
+from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.methods.list_change_debouncer import ListChangeDebouncer
+from gateway.protocol.sessions.client_ping import PingMonitor
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
-from gateway.redis.sessions.stores import Backing
-from gateway.redis.sessions.stream_log import Found, Logs, Message, Run
+from gateway.redis.sessions.stores import SessionStores
+from gateway.redis.sessions.stream_log import LoggedMessage, LogRead, RequestOwner, StreamLog
 from gateway.registry.registry import Registry
 
 log = structlog.get_logger(__name__)
@@ -34,17 +34,17 @@ def _nothing() -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestTail:
+class RequestReplay:
     """The stream of one request: sent by the task that serves it, which has its `answer`, or replayed, with `run`."""
 
-    logs: Logs
+    logs: StreamLog
     keys: SessionKeys
     stream: str
-    run: Run | None = None
+    run: RequestOwner | None = None
     answer: Callable[[], bytes | None] = _nothing
     """The answer once there is one, stored or not."""
 
-    async def follow(self, to: Stream, after: str) -> None:
+    async def follow(self, to: EventStream, after: str) -> None:
         """Send until the answer was sent or the client is gone.
 
         Every wait ends. With `answer` its owner wakes the stream after the last message was stored: what is not read
@@ -59,7 +59,7 @@ class RequestTail:
                 if answer is not None:
                     await self._write_answer(to, answer)
                     return
-                await to.rest(_RETRY_S)
+                await to.wait(_RETRY_S)
                 continue
             if found.messages:
                 after = found.messages[-1].id
@@ -72,7 +72,7 @@ class RequestTail:
             elif await self._is_lost(found, to):
                 return
             if not found.has_more and answer is None:
-                await to.rest(None if self.run is None else LOOK_S)
+                await to.wait(None if self.run is None else LOOK_S)
 
     async def is_spent(self, after: str) -> bool:
         """True when nothing will follow that place: the client has had it all.
@@ -85,32 +85,32 @@ class RequestTail:
             return found.messages[-1].is_final and not any(message.text for message in found.messages)
         return found.is_ended
 
-    async def _write_answer(self, to: Stream, answer: bytes) -> None:
+    async def _write_answer(self, to: EventStream, answer: bytes) -> None:
         """Send what could not be read; an empty answer is none."""
         if answer:
             await to.write(sse.event(answer))
 
-    async def _is_lost(self, found: Found, to: Stream) -> bool:
+    async def _is_lost(self, found: LogRead, to: EventStream) -> bool:
         """Whether nothing more will come, of which the client has been told."""
         if self.run is None:
             return False
         if not found.is_alive or found.is_ended:
             return True
         if not found.is_kept:
-            await to.write(sse.event(forgotten(self.run.request)))
+            await to.write(sse.event(expired_error(self.run.request)))
             return True
         if not found.is_run:
             with contextlib.suppress(RedisUnavailable):  # looked at again in a moment
-                await self.logs.append(self.keys, self.stream, lost(self.run.request), is_final=True)
+                await self.logs.append(self.keys, self.stream, replica_lost_error(self.run.request), is_final=True)
                 to.wake()
         return False
 
-    def _frames(self, found: Found) -> list[bytes]:
+    def _frames(self, found: LogRead) -> list[bytes]:
         said = (message for message in found.messages if message.text)
-        return [sse.event(message.text, str(Place(self.stream, message.id))) for message in said]
+        return [sse.event(message.text, str(StreamPosition(self.stream, message.id))) for message in said]
 
 
-class StandaloneTail:
+class StandaloneReplay:
     """The stream of a session that belongs to no request: updates of resources, and notices of changed lists.
 
     Of the latter nothing is written down: each event's id says up to which revision the client was told.
@@ -118,8 +118,8 @@ class StandaloneTail:
 
     def __init__(
         self,
-        to: Stream,
-        backing: Backing,
+        to: EventStream,
+        stores: SessionStores,
         record: SessionRecord,
         registry: Registry,
         is_current: Callable[[Registry], bool],
@@ -127,17 +127,17 @@ class StandaloneTail:
         ping_s: float,
     ) -> None:
         self._to = to
-        self._logs = backing.logs
-        self._sessions = backing.sessions
+        self._logs = stores.logs
+        self._sessions = stores.sessions
         self._record = record
-        self._keys = backing.sessions.keys(record.tenant, record.id)
+        self._keys = stores.sessions.keys(record.tenant, record.id)
         self._registry = registry
         self._is_current = is_current
-        self._changes = Changes(to.wake)
-        self._pulse = Pulse(backing.questions, self._keys, every_s=ping_s)
+        self._changes = ListChangeDebouncer(to.wake)
+        self._pings = PingMonitor(stores.questions, self._keys, every_s=ping_s)
         self._reader = ""
 
-    def hear(self, before: Registry, after: Registry | None) -> None:
+    def on_catalog_change(self, before: Registry, after: Registry | None) -> None:
         """What the client is shown has changed."""
         if after is None:
             self._to.end()
@@ -156,14 +156,14 @@ class StandaloneTail:
                 after, revision = await self._step(after, revision)
         finally:
             self._changes.close()
-            await self._pulse.stop()
+            await self._pings.stop()
 
     async def _step(self, after: str, revision: int) -> tuple[str, int]:
         try:
             found = await self._logs.read(self._keys, STANDALONE, after, reader=self._reader)
             await self._adopt_handshake()
         except RedisUnavailable:
-            await self._to.rest(_RETRY_S)
+            await self._to.wait(_RETRY_S)
             return after, revision
         if not found.is_alive or found.reader != self._reader:
             self._to.end()
@@ -174,12 +174,12 @@ class StandaloneTail:
         after = found.messages[-1].id if found.messages else after
         notices, revision = self._notices(after, revision)
         if frames or notices:
-            self._pulse.note()
+            self._pings.note()
             await self._to.write(b"".join((*frames, *notices)))
         if frames and self._is_old:
             with contextlib.suppress(RedisUnavailable):  # it goes with the session
                 await self._logs.trim(self._keys, STANDALONE, after)
-        if not found.has_more and not self._to.is_over and not await self._to.rest():
+        if not found.has_more and not self._to.is_over and not await self._to.wait():
             await self._probe()
         return after, revision
 
@@ -200,8 +200,8 @@ class StandaloneTail:
         if not await self._is_there():
             self._to.end()
             return
-        ping = await self._pulse.beat()
-        if self._pulse.is_gone:
+        ping = await self._pings.next_ping()
+        if self._pings.is_unresponsive:
             log.info("client_silent", session=self._record.id[:8])
             self._to.end()
         elif ping is not None:
@@ -211,7 +211,7 @@ class StandaloneTail:
         """Wait for what is known to be on its way: it decides what may be read."""
         until = time.monotonic() + _CATCHING_UP_S
         while not self._is_current(self._registry) and not self._to.is_over and time.monotonic() < until:
-            await self._to.rest(until - time.monotonic())
+            await self._to.wait(until - time.monotonic())
         self._to.wake()  # what else it was woken for is still to be looked at
 
     @property
@@ -219,17 +219,17 @@ class StandaloneTail:
         """Whether it is the stream of HTTP+SSE, to which nobody can come back."""
         return self._record.transport == "sse"
 
-    def _messages(self, found: Found, revision: int) -> list[bytes]:
+    def _messages(self, found: LogRead, revision: int) -> list[bytes]:
         frames: list[bytes] = []
         newest = {message.uri: message.id for message in found.messages}  # being told once of a resource is enough
         for message in found.messages:
             is_newest = message.uri is None or newest[message.uri] == message.id
             text = self._text(message) if is_newest else b""
             if text:
-                frames.append(self._frame(text, str(Place(STANDALONE, message.id, revision))))
+                frames.append(self._frame(text, str(StreamPosition(STANDALONE, message.id, revision))))
         return frames
 
-    def _text(self, message: Message) -> bytes:
+    def _text(self, message: LoggedMessage) -> bytes:
         if message.uri is None:
             return message.text
         return resource_updated(message.uri) if self._registry.can_read(message.uri) else b""
@@ -246,7 +246,7 @@ class StandaloneTail:
         frames: list[bytes] = []
         for family in changed:
             said = newest if family is changed[-1] else revision
-            named = f"{Place(STANDALONE, after, said)}~{self._reader}{family[0]}"
+            named = f"{StreamPosition(STANDALONE, after, said)}~{self._reader}{family[0]}"
             frames.append(self._frame(list_changed(family), named))
         return frames, newest
 

@@ -18,14 +18,14 @@ import structlog
 
 from gateway.errors import RedisUnavailable
 from gateway.protocol.http import sse
-from gateway.protocol.http.event_streams import Stream
-from gateway.protocol.http.jsonrpc import forgotten, lost
+from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.http.responses import Headers
-from gateway.protocol.http.sse import Place
-from gateway.protocol.sessions.replay import RequestTail
+from gateway.protocol.http.sse import StreamPosition
+from gateway.protocol.sessions.replay import RequestReplay
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
-from gateway.redis.sessions.request_claims import Claim
-from gateway.redis.sessions.stores import Backing
+from gateway.redis.sessions.request_claims import RequestClaim
+from gateway.redis.sessions.stores import SessionStores
 
 log = structlog.get_logger(__name__)
 
@@ -34,23 +34,23 @@ _RETRIES = 60
 _RETRY_S = 1.0
 
 
-class Outlet(Protocol):
+class ResponseSink(Protocol):
     """What a call can say to its client."""
 
-    async def say(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message before the answer; False when there is nobody to be told any more."""
         ...
 
-    async def pause(self) -> None:
+    async def detach(self) -> None:
         """Let the client go and come back for the rest, where it can."""
         ...
 
-    async def finish(self, text: bytes) -> None:
+    async def respond(self, text: bytes) -> None:
         """Send the answer, or end without one if it is empty."""
         ...
 
 
-class Posted(msgspec.Struct, frozen=True, kw_only=True):
+class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a session, as far as its answer is concerned."""
 
     keys: SessionKeys
@@ -63,21 +63,23 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the client takes a stream; one that does not is neither told nor asked anything."""
 
 
-class PostOutlet:
+class PostSink:
     """The response to one POST."""
 
-    def __init__(self, posted: Posted, to: Stream, backing: Backing, *, give_up: Callable[[], None]) -> None:
+    def __init__(
+        self, posted: PostRequest, to: EventStream, stores: SessionStores, *, give_up: Callable[[], None]
+    ) -> None:
         self._posted = posted
         self._to = to
         self._name = ""
-        self._logs = backing.logs
-        self._claims = backing.claims
-        self._spawn = backing.bus.spawn
-        self._insist_s = backing.idle_s
+        self._logs = stores.logs
+        self._claims = stores.claims
+        self._spawn = stores.bus.spawn
+        self._insist_s = stores.idle_s
         self._give_up = give_up
         self._order = asyncio.Lock()
         self._is_open = self._is_over = False
-        self._claim: Claim | None = None
+        self._claim: RequestClaim | None = None
         self.is_refused = False
         """Whether a request of this id was found to be running already."""
         self._said = 0
@@ -98,7 +100,7 @@ class PostOutlet:
             if self._is_open or self._is_over:
                 return
             self._claim = self._claims.of(self._posted.keys, self._stream, self._posted.request)
-            if not await self._claim.take():
+            if not await self._claim.acquire():
                 self._refuse()
             elif self._is_over:  # left meanwhile
                 self._claim.leave()
@@ -110,7 +112,7 @@ class PostOutlet:
         except RedisUnavailable:
             log.warning("stream_not_opened")  # the answer stays JSON
 
-    async def say(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message on the stream, which begins with the first one.
 
         Raises:
@@ -126,37 +128,37 @@ class PostOutlet:
         self._to.wake()
         return added is not None
 
-    async def pause(self) -> None:
+    async def detach(self) -> None:
         """End the connection, not the stream."""
         if self._posted.is_resumable and await self._open():
             self._to.end()
 
-    async def finish(self, text: bytes) -> None:
+    async def respond(self, text: bytes) -> None:
         """Answer; returns when the answer was sent, or the client is gone. An empty text is no answer: it only ends."""
         async with self._order:
             if not self._is_open:
                 self._is_over = True
                 if self._claim is not None:
-                    await self._claim.give_back()  # with its answer the client may use the id again
+                    await self._claim.release()  # with its answer the client may use the id again
                 await self._answer_whole(text)
                 return
-        await self._write_down(text)
+        await self._store(text)
         self._to.wake()
         await self._sent.wait()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Nothing more will come; an answer neither, if there was none."""
         self._is_over = True
         if self._claim is not None:
             self._claim.leave()
         if self._is_open:
             if self._answer is None:
-                self._abandon()
+                self._end_stream()
             self._to.end()
 
-    def _abandon(self) -> None:
+    def _end_stream(self) -> None:
         """The call failed without an answer: a client that resumes gets an empty stream."""
-        self._answer = lost(self._posted.request)
+        self._answer = replica_lost_error(self._posted.request)
         self._spawn(self._insist, self._answer)
 
     async def _answer_whole(self, text: bytes) -> None:
@@ -185,24 +187,24 @@ class PostOutlet:
                 return False
             self._is_open, self._claim = True, None  # the stream has the id now
             if self._is_over:  # left meanwhile
-                self._abandon()
+                self._end_stream()
             else:
-                self._spawn(self._send, opened)
+                self._spawn(self._start_stream, opened)
             return True
 
-    async def _send(self, first: str) -> None:
+    async def _start_stream(self, first: str) -> None:
         posted = self._posted
-        tail = RequestTail(logs=self._logs, keys=posted.keys, stream=self._stream, answer=lambda: self._answer)
+        tail = RequestReplay(logs=self._logs, keys=posted.keys, stream=self._stream, answer=lambda: self._answer)
         try:
             await self._to.begin(posted.headers)
             if posted.is_resumable:
-                await self._to.write(sse.priming(str(Place(self._stream, first))))
+                await self._to.write(sse.priming_event(str(StreamPosition(self._stream, first))))
             await tail.follow(self._to, first)
             await self._to.finish()
         finally:
             self._sent.set()
 
-    async def _write_down(self, text: bytes) -> None:
+    async def _store(self, text: bytes) -> None:
         """Write the answer down; where that fails it is sent all the same, and written when it can be."""
         try:
             await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
@@ -219,7 +221,7 @@ class PostOutlet:
         for attempt in range(self._insist_s):
             if attempt == _RETRIES:
                 log.error("answer_not_kept", stream=self._stream)
-                text = self._answer = forgotten(self._posted.request)
+                text = self._answer = expired_error(self._posted.request)
             try:
                 await self._logs.append(self._posted.keys, self._stream, text, is_final=True)
             except RedisUnavailable:
@@ -228,14 +230,16 @@ class PostOutlet:
             return
 
 
-class OldOutlet:
+class SseSink:
     """HTTP+SSE of 2024-11-05: everything goes on the one stream of the session."""
 
-    def __init__(self, backing: Backing, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]) -> None:
-        self._logs = backing.logs
+    def __init__(
+        self, stores: SessionStores, keys: SessionKeys, request: bytes, *, give_up: Callable[[], None]
+    ) -> None:
+        self._logs = stores.logs
         self._keys = keys
         self._give_up = give_up
-        self._claim = backing.claims.of(keys, f"o{secrets.token_urlsafe(12)}", request)
+        self._claim = stores.claims.of(keys, f"o{secrets.token_urlsafe(12)}", request)
         self._order = asyncio.Lock()
         self._is_over = False
         self.is_refused = False
@@ -246,13 +250,13 @@ class OldOutlet:
         async with self._order:
             if self._is_over:
                 return
-            if not await self._claim.take():
+            if not await self._claim.acquire():
                 self.is_refused = True
                 self._give_up()
             elif self._is_over:  # left meanwhile
                 self._claim.leave()
 
-    async def say(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, question: str = "") -> bool:
         """Send a message.
 
         Raises:
@@ -260,26 +264,26 @@ class OldOutlet:
         """
         return await self._logs.append(self._keys, STANDALONE, text, question=question) is not None
 
-    async def pause(self) -> None:
+    async def detach(self) -> None:
         """Nothing: nobody could come back."""
 
-    async def finish(self, text: bytes) -> None:
+    async def respond(self, text: bytes) -> None:
         """Send the answer; an empty text is none."""
         async with self._order:
             self._is_over = True
-            await self._claim.give_back()
+            await self._claim.release()
         if not text:
             return
         for _ in range(_RETRIES):
             try:
-                await self.say(text)
+                await self.send(text)
             except RedisUnavailable:
                 await anyio.sleep(_RETRY_S)
                 continue
             return
         log.error("answer_not_kept", stream=STANDALONE)
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Nothing more will come."""
         self._is_over = True
         self._claim.leave()

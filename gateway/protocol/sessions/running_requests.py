@@ -10,13 +10,13 @@ from mcp_types import INTERNAL_ERROR
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
-from gateway.protocol.http.cancellation import Tether
-from gateway.protocol.http.jsonrpc import CANCELLED, failed
-from gateway.protocol.sessions.response_sink import Outlet
+from gateway.protocol.http.cancellation import CancelScope
+from gateway.protocol.http.jsonrpc import CANCELLED, error_response
+from gateway.protocol.sessions.response_sink import ResponseSink
 
 log = structlog.get_logger(__name__)
 
-MAX_TURNS: Final = 256
+MAX_RUNNING: Final = 256
 TAKEN: Final = "a request of this id is running"
 """Why a second one is refused."""
 
@@ -27,7 +27,7 @@ _PARTING_S = 2.0
 _RETRY_S = 1.0
 
 
-class TurnId(NamedTuple):
+class RequestKey(NamedTuple):
     """Which request of which session; its id as JSON."""
 
     tenant: TenantId
@@ -35,109 +35,109 @@ class TurnId(NamedTuple):
     request: bytes
 
 
-class Turn:
+class RunningRequest:
     """One request, from its arrival to its answer."""
 
-    __slots__ = ("_correlation_id", "_reason", "_tether", "of")
+    __slots__ = ("_cancel_scope", "_correlation_id", "_reason", "of")
 
-    def __init__(self, of: TurnId, correlation_id: str | None = None) -> None:
+    def __init__(self, of: RequestKey, correlation_id: str | None = None) -> None:
         self.of = of
         self._correlation_id = correlation_id
-        self._tether = Tether()
+        self._cancel_scope = CancelScope()
         self._reason = ""
 
     def cancel(self) -> None:
         """Stop the work; the client who wants this is not answered."""
-        self._tether.call_off()
+        self._cancel_scope.cancel()
 
     def end(self, reason: str) -> None:
         """Stop the work; the client is told why."""
         self._reason = reason
-        self._tether.call_off()
+        self._cancel_scope.cancel()
 
     def give_up(self) -> None:
         """Stop the work; whoever asks for this answers the client himself."""
-        self._tether.call_off()
+        self._cancel_scope.cancel()
 
-    async def run(self, work: Callable[[], Awaitable[bytes]], outlet: Outlet) -> bytes:
+    async def run(self, work: Callable[[], Awaitable[bytes]], sink: ResponseSink) -> bytes:
         """The answer of the work, or the reason for its end; None if the client cancelled.
 
         When the replica itself stops waiting, the client is told so before that goes on.
         """
         try:
-            with self._tether:
+            with self._cancel_scope:
                 return await work()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_PARTING_S, shield=True):
                 said = "the replica ended before the request did; its outcome is unknown"
-                await outlet.finish(self._failed(INTERNAL_ERROR, said, "call.replica_lost"))
+                await sink.respond(self._failed(INTERNAL_ERROR, said, "call.replica_lost"))
             raise
         return self._failed(CANCELLED, self._reason, "call.cancelled") if self._reason else NO_ANSWER
 
     def _failed(self, code: int, said: str, kind: str) -> bytes:
-        return failed(self.of.request, code, said, kind=kind, correlation_id=self._correlation_id)
+        return error_response(self.of.request, code, said, kind=kind, correlation_id=self._correlation_id)
 
 
-class Turns:
+class RunningRequests:
     """All of this replica."""
 
     def __init__(self) -> None:
-        self._running: dict[TurnId, Turn] = {}
+        self._running: dict[RequestKey, RunningRequest] = {}
 
     def __len__(self) -> int:
         """How many requests are being answered."""
         return len(self._running)
 
-    def holding(self, turn: Turn) -> AbstractContextManager[None, None]:
+    def track(self, request_run: RunningRequest) -> AbstractContextManager[None, None]:
         """Have the turn found by its id while the block runs.
 
         Raises:
             Conflict: on entering: a request of this id is running in the session.
             LimitExceeded: on entering: too many requests of the session are running.
         """
-        return _Held(self, turn)
+        return _Held(self, request_run)
 
-    def add(self, turn: Turn) -> None:
+    def add(self, request_run: RunningRequest) -> None:
         """Have the turn found by its id until it is removed; see `holding`."""
-        of = turn.of
+        of = request_run.of
         if of in self._running:
             raise Conflict(TAKEN)
-        if len(self._running) >= MAX_TURNS and self._count(of) >= MAX_TURNS:
-            raise LimitExceeded(f"{MAX_TURNS} requests of the session are running", retry_after_s=_RETRY_S)
-        self._running[of] = turn
+        if len(self._running) >= MAX_RUNNING and self._count(of) >= MAX_RUNNING:
+            raise LimitExceeded(f"{MAX_RUNNING} requests of the session are running", retry_after_s=_RETRY_S)
+        self._running[of] = request_run
 
-    def remove(self, turn: Turn) -> None:
+    def remove(self, request_run: RunningRequest) -> None:
         """It is over."""
-        del self._running[turn.of]
+        del self._running[request_run.of]
 
-    def cancel(self, of: TurnId) -> bool:
+    def cancel(self, of: RequestKey) -> bool:
         """Cancel one request, if it is answered here."""
-        turn = self._running.get(of)
-        if turn is not None:
-            turn.cancel()
-        return turn is not None
+        request_run = self._running.get(of)
+        if request_run is not None:
+            request_run.cancel()
+        return request_run is not None
 
     def end_session(self, tenant: TenantId, session: str | None = None) -> None:
         """Cancel everything of a session, or of all sessions of a tenant."""
-        for of, turn in tuple(self._running.items()):
+        for of, request_run in tuple(self._running.items()):
             if of.tenant == tenant and session in {None, of.session}:
-                turn.end("the session has ended")
+                request_run.end("the session has ended")
 
-    def _count(self, of: TurnId) -> int:
+    def _count(self, of: RequestKey) -> int:
         return sum(other.tenant == of.tenant and other.session == of.session for other in self._running)
 
 
 class _Held:
     """One turn while it is found by its id."""
 
-    __slots__ = ("_turn", "_turns")
+    __slots__ = ("_running", "_turn")
 
-    def __init__(self, turns: Turns, turn: Turn) -> None:
-        self._turns = turns
-        self._turn = turn
+    def __init__(self, running: RunningRequests, request_run: RunningRequest) -> None:
+        self._running = running
+        self._turn = request_run
 
     def __enter__(self) -> None:
-        self._turns.add(self._turn)
+        self._running.add(self._turn)
 
     def __exit__(self, *_: object) -> None:
-        self._turns.remove(self._turn)
+        self._running.remove(self._turn)

@@ -10,11 +10,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams
 
 from gateway.protocol.errors import unknown
-from gateway.protocol.methods.capabilities import demand, has_resources
+from gateway.protocol.methods.capabilities import has_resources, require
 from gateway.protocol.methods.resources import RESOURCE_NOT_FOUND
-from gateway.protocol.request_context import CURRENT
+from gateway.protocol.request_context import CURRENT_REQUEST
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.stores import Backing
+from gateway.redis.sessions.stores import SessionStores
 
 _SHOWN = 2048
 
@@ -24,8 +24,8 @@ Context = ServerRequestContext[Any, Any]
 class SessionSettings:
     """Answers `resources/subscribe`, `resources/unsubscribe` and `logging/setLevel` of the handshake era."""
 
-    def __init__(self, backing: Backing) -> None:
-        self._backing = backing
+    def __init__(self, stores: SessionStores) -> None:
+        self._stores = stores
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> HandlerResult:
         """Tell the session when this resource changes.
@@ -33,28 +33,28 @@ class SessionSettings:
         Raises:
             MCPError: there is no such resource, or not for this principal: nobody can tell which.
         """
-        exchange = CURRENT.get()
-        demand(has_resources(exchange.registry), ctx.method)
-        if not exchange.registry.can_read(params.uri):
+        context = CURRENT_REQUEST.get()
+        require(has_resources(context.registry), ctx.method)
+        if not context.registry.can_read(params.uri):
             said = params.uri[:_SHOWN]
-            raise unknown("Resource not found", exchange.correlation_id, code=RESOURCE_NOT_FOUND, uri=said)
-        await self._backing.subscriptions.subscribe(self._keys(ctx), params.uri)
+            raise unknown("Resource not found", context.correlation_id, code=RESOURCE_NOT_FOUND, uri=said)
+        await self._stores.subscriptions.subscribe(self._keys(ctx), params.uri)
         return {}
 
     async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> HandlerResult:
         """Tell it no longer; that it never was told is no error."""
-        demand(has_resources(CURRENT.get().registry), ctx.method)
-        await self._backing.subscriptions.unsubscribe(self._keys(ctx), params.uri)
+        require(has_resources(CURRENT_REQUEST.get().registry), ctx.method)
+        await self._stores.subscriptions.unsubscribe(self._keys(ctx), params.uri)
         return {}
 
     async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> HandlerResult:
         """Send log messages of this level and above from now on."""
-        demand(CURRENT.get().registry.talks, ctx.method)
-        await self._backing.preferences.set_level(self._keys(ctx), params.level)
+        require(CURRENT_REQUEST.get().registry.talks, ctx.method)
+        await self._stores.preferences.set_level(self._keys(ctx), params.level)
         return {}
 
     def _keys(self, ctx: Context) -> SessionKeys:
-        exchange = CURRENT.get()
-        if exchange.session is None:
+        context = CURRENT_REQUEST.get()
+        if context.session is None:
             raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)
-        return self._backing.sessions.keys(exchange.principal.tenant, exchange.session)
+        return self._stores.sessions.keys(context.principal.tenant, context.session)

@@ -15,66 +15,81 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, NotFound
-from gateway.protocol.fast_path import Plain, recognises
+from gateway.protocol.fast_path import FastPath, is_candidate
 from gateway.protocol.http import jsonrpc
-from gateway.protocol.http.event_streams import Streams
-from gateway.protocol.http.responses import Headers, accepts, answer, header, id_of, invalid_request, prefers, refusal
-from gateway.protocol.http.sse import MEDIA_TYPE, read_place
-from gateway.protocol.request_context import Exchange
-from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionCalls, is_id, read_message
-from gateway.protocol.sessions.escalation import Overdue
-from gateway.protocol.sessions.get_stream import FIRST_PRIMED, Listening, Visit
-from gateway.protocol.sessions.response_sink import Outlet, Posted, PostOutlet
-from gateway.protocol.sessions.running_requests import TAKEN, Turn, TurnId, Turns
+from gateway.protocol.http.event_streams import OpenStreams
+from gateway.protocol.http.responses import (
+    Headers,
+    accepts,
+    header,
+    id_of,
+    invalid_request,
+    prefers,
+    refusal,
+    send_response,
+)
+from gateway.protocol.http.sse import MEDIA_TYPE, parse_last_event_id
+from gateway.protocol.request_context import RequestContext
+from gateway.protocol.sessions.dispatch import MAX_ID_BYTES, SessionDispatcher, is_id, read_message
+from gateway.protocol.sessions.escalation import SlowRequestTimer
+from gateway.protocol.sessions.get_stream import FIRST_PRIMED, GetStreams, StreamRequest
+from gateway.protocol.sessions.response_sink import PostRequest, PostSink, ResponseSink
+from gateway.protocol.sessions.running_requests import TAKEN, RequestKey, RunningRequest, RunningRequests
 from gateway.redis.sessions.records import new_session_id
-from gateway.redis.sessions.stores import Backing
-from gateway.web.headers import fields_of
+from gateway.redis.sessions.stores import SessionStores
+from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
 SESSION_HEADER: Final = b"mcp-session-id"
-Work = Callable[[PostOutlet], Awaitable[bytes]]
+Work = Callable[[PostSink], Awaitable[bytes]]
 
 
-class Handshake:
+class SessionTransport:
     """Serves the messages of sessions; keeps nothing of them between requests."""
 
     def __init__(
-        self, calls: SessionCalls, backing: Backing, plain: Plain, listening: Listening, turns: Turns, streams: Streams
+        self,
+        calls: SessionDispatcher,
+        stores: SessionStores,
+        plain: FastPath,
+        listening: GetStreams,
+        running: RunningRequests,
+        streams: OpenStreams,
     ) -> None:
         self._calls = calls
-        self._backing = backing
+        self._stores = stores
         self._plain = plain
         self._listening = listening
-        self._turns = turns
+        self._running = running
         self._streams = streams
 
-    async def post(self, scope: Scope, send: Send, message: dict[str, Any], exchange: Exchange) -> None:
+    async def post(self, scope: Scope, send: Send, message: dict[str, Any], context: RequestContext) -> None:
         """Serve one message; a request is answered, everything else acknowledged."""
-        if recognises(message):
-            record = await self._session(scope, send, exchange, message["id"])
+        if is_candidate(message):
+            record = await self._session(scope, send, context, message["id"])
             if record is not None:
-                work = partial(self._answer_plainly, message, record, exchange)
-                await self._answer(scope, send, record, message["id"], exchange, _as_wanted(scope, work))
+                work = partial(self._answer_plainly, message, record, context)
+                await self._answer(scope, send, record, message["id"], context, _as_wanted(scope, work))
             return
         said = read_message(message)
         if said is None:
-            await answer(send, 400, not_a_message(message, exchange))
+            await send_response(send, 400, not_a_message(message, context))
             return
         if isinstance(said, JSONRPCRequest) and said.method == "initialize":
-            await self._initialize(send, said, exchange)
+            await self._initialize(send, said, context)
             return
-        record = await self._session(scope, send, exchange, id_of(message))
+        record = await self._session(scope, send, context, id_of(message))
         if record is None:
             return
         if isinstance(said, JSONRPCRequest):
-            work = partial(self._calls.run, said, record, exchange)
-            await self._answer(scope, send, record, said.id, exchange, _as_wanted(scope, work))
+            work = partial(self._calls.run, said, record, context)
+            await self._answer(scope, send, record, said.id, context, _as_wanted(scope, work))
         else:
             await self._calls.heed(said, record)
-            await answer(send, 202, headers=_session_headers(record))
+            await send_response(send, 202, headers=_session_headers(record))
 
-    async def get(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+    async def get(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
         """Open a stream, or come back to one.
 
         Raises:
@@ -82,103 +97,105 @@ class Handshake:
             LimitExceeded: too many streams are open.
         """
         if not accepts(scope, MEDIA_TYPE):
-            await answer(send, 406, invalid_request("Accept must include text/event-stream", exchange.correlation_id))
+            await send_response(
+                send, 406, invalid_request("Accept must include text/event-stream", context.correlation_id)
+            )
             return
-        record = await self._session(scope, send, exchange)
+        record = await self._session(scope, send, context)
         if record is None:
             return
         headers = _session_headers(record)
-        visit = Visit(record=record, exchange=exchange, receive=receive, send=send, headers=headers)
+        stream_request = StreamRequest(record=record, context=context, receive=receive, send=send, headers=headers)
         named = header(scope, b"last-event-id")
-        place = read_place(named) if named else None
+        place = parse_last_event_id(named) if named else None
         if place is None or place.is_standalone:
-            await self._listening.stand_alone(visit, place)
+            await self._listening.serve_standalone(stream_request, place)
         else:
-            await self._listening.come_back(visit, place)
+            await self._listening.resume(stream_request, place)
 
-    async def delete(self, scope: Scope, send: Send, exchange: Exchange) -> None:
+    async def delete(self, scope: Scope, send: Send, context: RequestContext) -> None:
         """End the session, and what is running in it."""
-        record = await self._session(scope, send, exchange)
+        record = await self._session(scope, send, context)
         if record is not None:
-            await self._backing.sessions.remove(record.tenant, record.id)
-            self._turns.end_session(record.tenant, record.id)
+            await self._stores.sessions.remove(record.tenant, record.id)
+            self._running.end_session(record.tenant, record.id)
             log.info("session_ended", session=record.id[:8])
-            await answer(send, 200)
+            await send_response(send, 200)
 
-    async def _initialize(self, send: Send, request: JSONRPCRequest, exchange: Exchange) -> None:
-        registry = exchange.registry
+    async def _initialize(self, send: Send, request: JSONRPCRequest, context: RequestContext) -> None:
+        registry = context.registry
         blank = SessionRecord(
             id=new_session_id(),
-            tenant=exchange.principal.tenant,
-            subject=exchange.principal.subject,
+            tenant=context.principal.tenant,
+            subject=context.principal.subject,
             profile=registry.profile,
             protocol_version="",
             client={},
         )
-        reply, record = await self._calls.begin(request, blank, exchange)
+        reply, record = await self._calls.begin(request, blank, context)
         if record is None:
-            await answer(send, 200, reply)
+            await send_response(send, 200, reply)
             return
-        await self._backing.sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
+        await self._stores.sessions.create(record, cap=registry.view.snapshot.policy.limits.sessions)
         log.info("session_opened", session=record.id[:8], protocol_version=record.protocol_version)
-        await answer(send, 200, reply, headers=_session_headers(record))
+        await send_response(send, 200, reply, headers=_session_headers(record))
 
     async def _answer(
-        self, scope: Scope, send: Send, record: SessionRecord, named: str | int, exchange: Exchange, work: Work
+        self, scope: Scope, send: Send, record: SessionRecord, named: str | int, context: RequestContext, work: Work
     ) -> None:
         """Run a request and answer it: with JSON if it is soon over and says nothing before, else with a stream.
 
         It runs to its end also when the client goes away: in this era that does not cancel it.
         """
-        posted = Posted(
+        posted = PostRequest(
             keys=self._calls.keys(record),
             request=jsonrpc.request_id(named),
             headers=_session_headers(record),
             is_resumable=record.protocol_version >= FIRST_PRIMED,
             may_stream=partial(accepts, scope, MEDIA_TYPE),
         )
-        turn = Turn(TurnId(record.tenant, record.id, posted.request), exchange.correlation_id)
-        stream = self._streams.unlisted(send, exchange.principal)
-        outlet = PostOutlet(posted, stream, self._backing, give_up=turn.give_up)
+        request_run = RunningRequest(RequestKey(record.tenant, record.id, posted.request), context.correlation_id)
+        stream = self._streams.untracked(send, context.principal)
+        sink = PostSink(posted, stream, self._stores, give_up=request_run.give_up)
         try:
-            with self._turns.holding(turn):
-                overdue = Overdue(self._backing.bus.spawn, outlet.claim, outlet.defer)
+            with self._running.track(request_run):
+                slow_timer = SlowRequestTimer(self._stores.bus.spawn, sink.claim, sink.defer)
                 try:
-                    text = await turn.run(partial(work, outlet), outlet)
+                    text = await request_run.run(partial(work, sink), sink)
                 finally:
-                    overdue.cancel()
-                if outlet.is_refused:
+                    slow_timer.cancel()
+                if sink.is_refused:
                     raise Conflict(TAKEN)
-                await outlet.finish(text)
+                await sink.respond(text)
         except Conflict as error:
-            refused = invalid_request(error.message, exchange.correlation_id)  # the id is the other request's
-            await answer(send, 400, refused, headers=_session_headers(record))
+            refused = invalid_request(error.message, context.correlation_id)  # the id is the other request's
+            await send_response(send, 400, refused, headers=_session_headers(record))
         finally:
-            outlet.leave()
+            sink.abandon()
 
     async def _answer_plainly(
-        self, message: dict[str, Any], record: SessionRecord, exchange: Exchange, outlet: Outlet
+        self, message: dict[str, Any], record: SessionRecord, context: RequestContext, sink: ResponseSink
     ) -> bytes:
-        reply = await self._plain.handshake(message, exchange, record.protocol_version)
+        reply = await self._plain.handshake(message, context, record.protocol_version)
         if reply is not None:
             return reply.body
         request = JSONRPCRequest.model_validate(message, by_name=False)
-        return await self._calls.run(request, record, exchange, outlet)
+        return await self._calls.run(request, record, context, sink)
 
     async def _session(
-        self, scope: Scope, send: Send, exchange: Exchange, request_id: str | int | None = None
+        self, scope: Scope, send: Send, context: RequestContext, request_id: str | int | None = None
     ) -> SessionRecord | None:
         """The session that the request names; None when it was answered here."""
-        fields = fields_of(scope)
+        fields = headers_of(scope)
         named = fields.get(SESSION_HEADER)
         if named is None or SESSION_HEADER in fields.repeated:
             said = "the Mcp-Session-Id header has to be there once"
-            await answer(send, 400, invalid_request(said, exchange.correlation_id, request_id=request_id))
+            await send_response(send, 400, invalid_request(said, context.correlation_id, request_id=request_id))
             return None
-        record = await self._backing.sessions.find(exchange.principal.tenant, named.decode("latin-1"))
-        if record is None or not belongs(record, exchange) or record.transport != "http":
+        record = await self._stores.sessions.find(context.principal.tenant, named.decode("latin-1"))
+        if record is None or not belongs(record, context) or record.transport != "http":
             gone = NotFound("session not found")
-            await answer(send, 404, refusal(gone, exchange.correlation_id, request_id=request_id))
+            await send_response(send, 404, refusal(gone, context.correlation_id, request_id=request_id))
             return None
         return record
 
@@ -188,22 +205,22 @@ def _as_wanted(scope: Scope, work: Work) -> Work:
     return partial(_streamed, work) if prefers(scope, "text/event-stream", to="application/json") else work
 
 
-async def _streamed(work: Work, outlet: PostOutlet) -> bytes:
-    await outlet.defer()
-    return await work(outlet)
+async def _streamed(work: Work, sink: PostSink) -> bytes:
+    await sink.defer()
+    return await work(sink)
 
 
-def not_a_message(message: dict[str, Any], exchange: Exchange) -> bytes:
+def not_a_message(message: dict[str, Any], context: RequestContext) -> bytes:
     """The refusal of a body that is no JSON-RPC message, or one with an id that cannot be answered."""
     said, named = "the body is not one JSON-RPC message", id_of(message)
     if "method" in message and "id" in message and (named is None or not is_id(named)):
         said = f"{said}: its id has to be a string or an integer, of at most {MAX_ID_BYTES} bytes"
-    return invalid_request(said, exchange.correlation_id, request_id=named)
+    return invalid_request(said, context.correlation_id, request_id=named)
 
 
-def belongs(record: SessionRecord, exchange: Exchange) -> bool:
+def belongs(record: SessionRecord, context: RequestContext) -> bool:
     """Whether the session is the caller's own, at the URL that it was opened at."""
-    return (record.subject, record.profile) == (exchange.principal.subject, exchange.registry.profile)
+    return (record.subject, record.profile) == (context.principal.subject, context.registry.profile)
 
 
 def _session_headers(record: SessionRecord) -> Headers:

@@ -23,8 +23,8 @@ from starlette.types import Scope
 
 from gateway.errors import BadInput
 from gateway.protocol.http.responses import error_message, id_of
-from gateway.protocol.request_context import Exchange
-from gateway.web.headers import fields_of
+from gateway.protocol.request_context import RequestContext
+from gateway.web.headers import headers_of
 
 _ROUTING: Final[Mapping[bytes, str]] = {
     name.encode(): name for name in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
@@ -44,56 +44,58 @@ def read_request(message: dict[str, Any]) -> JSONRPCRequest | None:
         return None
 
 
-def misjudged(message: Mapping[str, Any], scope: Scope, exchange: Exchange) -> bytes | None:
+def envelope_error(message: Mapping[str, Any], scope: Scope, context: RequestContext) -> bytes | None:
     """The refusal of a request whose envelope and headers do not hold together; None when they do."""
-    fields = fields_of(scope)
+    fields = headers_of(scope)
     for name in fields.repeated:
         if name in _ROUTING:
-            return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, exchange, message)
+            return _refusal(HEADER_MISMATCH, f"{_ROUTING[name]} header appears more than once", None, context, message)
     said = {known: fields.get(name) for name, known in _ROUTING.items()}
     headers = {known: value.decode("latin-1") for known, value in said.items() if value is not None}
     verdict = classify_inbound_request(message, headers=headers)
-    return _refused(verdict, exchange, message) if isinstance(verdict, InboundLadderRejection) else None
+    return _refused(verdict, context, message) if isinstance(verdict, InboundLadderRejection) else None
 
 
-def mismatched(request: JSONRPCRequest, scope: Scope, exchange: Exchange) -> bytes | None:
+def param_header_error(request: JSONRPCRequest, scope: Scope, context: RequestContext) -> bytes | None:
     """The refusal of a call whose `Mcp-Param-*` headers do not say what its arguments do; None when they do."""
     params = request.params or {}
     name, given = params.get("name"), params.get("arguments")
     if request.method != "tools/call" or not isinstance(name, str) or not isinstance(given, dict | None):
         return None
-    schema = exchange.registry.mirrored_schema(name)
+    schema = context.registry.mirrored_schema(name)
     if schema is None:
         return None
     arguments: Mapping[str, Any] = cast("dict[str, Any] | None", given) or {}
     verdict = validate_mcp_param_headers(schema, arguments, Headers(scope=scope))
-    return None if verdict is None else _refused(verdict, exchange, request.model_dump())
+    return None if verdict is None else _refused(verdict, context, request.model_dump())
 
 
-def unsupported(version: str, exchange: Exchange, message: Mapping[str, Any] = MappingProxyType({})) -> bytes:
+def unsupported_version_error(
+    version: str, context: RequestContext, message: Mapping[str, Any] = MappingProxyType({})
+) -> bytes:
     """The refusal of a header with an unknown revision; the message has no envelope that names another."""
     shown = version[:_SHOWN]
     data = {"supported": _SERVED, "requested": shown}
-    return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, exchange, message)
+    return _refusal(UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {shown}", data, context, message)
 
 
-def contradictory(scope: Scope, exchange: Exchange) -> bytes | None:
+def version_header_error(scope: Scope, context: RequestContext) -> bytes | None:
     """The refusal of version headers that differ, of which a proxy might follow another one; None for all others."""
-    if _VERSION not in fields_of(scope).repeated:
+    if _VERSION not in headers_of(scope).repeated:
         return None
     said = {value for name, value in scope["headers"] if name == _VERSION}
     if len(said) == 1:
         return None
     reason = f"{MCP_PROTOCOL_VERSION_HEADER} header appears more than once, with different values; send one"
-    return _refusal(HEADER_MISMATCH, reason, None, exchange, {})
+    return _refusal(HEADER_MISMATCH, reason, None, context, {})
 
 
-def _refused(verdict: InboundLadderRejection, exchange: Exchange, message: Mapping[str, Any]) -> bytes:
-    return _refusal(verdict.code, verdict.message, verdict.data, exchange, message)
+def _refused(verdict: InboundLadderRejection, context: RequestContext, message: Mapping[str, Any]) -> bytes:
+    return _refusal(verdict.code, verdict.message, verdict.data, context, message)
 
 
 def _refusal(
-    code: int, said: str, details: Mapping[str, Any] | None, exchange: Exchange, message: Mapping[str, Any]
+    code: int, said: str, details: Mapping[str, Any] | None, context: RequestContext, message: Mapping[str, Any]
 ) -> bytes:
-    data = {**(details or {}), "code": BadInput.code, "correlation_id": exchange.correlation_id}
+    data = {**(details or {}), "code": BadInput.code, "correlation_id": context.correlation_id}
     return error_message(code, said, data=data, request_id=id_of(message))

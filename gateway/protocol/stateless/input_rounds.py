@@ -20,8 +20,15 @@ from pydantic import BaseModel
 
 from gateway.errors import ClientSilent, HandlerFailed
 from gateway.handlers.interfaces import InputRequired, LogLevel, Question, QuestionKind
-from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
-from gateway.protocol.methods.notification_throttle import Telling
+from gateway.protocol.methods.client_requests import (
+    check_response,
+    is_valid_response,
+    levels_from,
+    request_of,
+    require_capability,
+    supports,
+)
+from gateway.protocol.methods.notification_throttle import NotificationThrottle
 from gateway.protocol.request_context import Spawn
 
 MAX_STATE_BYTES = 64 * 1024
@@ -31,7 +38,7 @@ _OURS = "/"
 Context = ServerRequestContext[Any, Any]
 
 
-class Rounds(msgspec.Struct, frozen=True, kw_only=True):
+class RoundState(msgspec.Struct, frozen=True, kw_only=True):
     """What earlier rounds of a call have left: answers, what was remembered, and what was asked last."""
 
     answers: dict[str, dict[str, Any]] = {}
@@ -40,13 +47,13 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str = ""
 
 
-class RoundsPeer:
+class StatelessPeer:
     """The client of one request of 2026-07-28."""
 
     def __init__(
         self,
         ctx: Context,
-        before: Rounds,
+        before: RoundState,
         answers: Mapping[str, dict[str, Any]],
         volunteered: Mapping[str, dict[str, Any]],
         *,
@@ -57,12 +64,12 @@ class RoundsPeer:
         self._volunteered = volunteered
         self._memory = dict(before.memory)
         self._progress: float | None = None
-        self._levels = frozenset(wanted_levels((ctx.meta or {}).get(LOG_LEVEL)))
-        self._telling = Telling(spawn, self._send_log)
+        self._levels = frozenset(levels_from((ctx.meta or {}).get(LOG_LEVEL)))
+        self._telling = NotificationThrottle(spawn, self._send_log)
 
     def can(self, kind: str) -> bool:
         """Whether this request declared it."""
-        return declares(self._ctx.session.client_capabilities, kind)
+        return supports(self._ctx.session.client_capabilities, kind)
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell how far the call is; what does not go forward is not told."""
@@ -85,10 +92,10 @@ class RoundsPeer:
         """
         for key, question in questions.items():
             if key in self._answers:
-                check_answer(question, self._answers[key])
+                check_response(question, self._answers[key])
         missing = {key: question for key, question in questions.items() if key not in self._answers}
         for question in missing.values():
-            need(question, self.can)
+            require_capability(question, self.can)
         for key in [key for key, question in missing.items() if self._has_volunteered(key, question)]:
             self._answers[key] = self._volunteered[key]
             del missing[key]
@@ -118,34 +125,34 @@ class RoundsPeer:
 
     def _has_volunteered(self, key: str, question: Question) -> bool:
         answer = self._volunteered.get(key)
-        if answer is None or not is_answer(question.kind, answer):
+        if answer is None or not is_valid_response(question.kind, answer):
             return False
         try:
-            check_answer(question, answer)
+            check_response(question, answer)
         except ClientSilent:
             return False  # it was not asked for yet
         return True
 
 
-def open_rounds(
+def resume_peer(
     ctx: Context, state: str | None, answers: Mapping[str, BaseModel] | None, *, spawn: Spawn
-) -> RoundsPeer:
+) -> StatelessPeer:
     """The peer of a request, with what its state and its answers bring.
 
     Raises:
         MCPError: an answer has not the form of one.
     """
-    before = Rounds() if state is None else read_rounds(state)
+    before = RoundState() if state is None else decode_state(state)
     given: Mapping[str, BaseModel] = answers or {}
     brought: dict[str, dict[str, Any]] = {}
     for key, kind in before.asked.items():
         if key in given:
             answer = _plain(given[key])
-            if not is_answer(kind, answer):
+            if not is_valid_response(kind, answer):
                 raise MCPError(INVALID_PARAMS, f"inputResponses/{key[:64]} is no answer to what was asked")
             brought[key] = answer
     volunteered = {key: _plain(given[key]) for key in given if state is None and _OURS not in key}
-    return RoundsPeer(ctx, before, brought, volunteered, spawn=spawn)
+    return StatelessPeer(ctx, before, brought, volunteered, spawn=spawn)
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:
@@ -159,7 +166,7 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
         HandlerFailed: the call remembers more than a client should carry.
     """
     learned = cast(dict[str, dict[str, Any]], raised.state)
-    rounds = Rounds(
+    rounds = RoundState(
         answers=learned.get("answers", {}),
         memory=learned.get("memory", {}),
         asked={key: question.kind for key, question in raised.questions.items()},
@@ -175,7 +182,7 @@ def input_required(raised: InputRequired, *, nonce: str) -> dict[str, Any]:
     return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
 
 
-def read_rounds(state: str) -> Rounds:
+def decode_state(state: str) -> RoundState:
     """What a state says whose seal was good.
 
     Raises:
@@ -187,4 +194,4 @@ def read_rounds(state: str) -> Rounds:
         raise MCPError(INVALID_PARAMS, "Invalid or expired requestState") from None
 
 
-_decode = msgspec.json.Decoder(Rounds).decode
+_decode = msgspec.json.Decoder(RoundState).decode

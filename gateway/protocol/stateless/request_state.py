@@ -17,16 +17,16 @@ from mcp_types.methods import INPUT_REQUIRED_METHODS
 
 from gateway.errors import LimitExceeded
 from gateway.protocol.implementation import NAME
-from gateway.protocol.request_context import CURRENT
-from gateway.protocol.stateless.input_rounds import read_rounds
-from gateway.redis.caches.single_use import Nonces
+from gateway.protocol.request_context import CURRENT_REQUEST
+from gateway.protocol.stateless.input_rounds import decode_state
+from gateway.redis.caches.single_use import SingleUseIds
 
 STATE_S: Final = 600
 
 Context = ServerRequestContext[Any, Any]
 
 
-def seal_states(keys: Sequence[bytes], nonces: Nonces) -> list[ServerMiddleware[Any]]:
+def request_state_middleware(keys: Sequence[bytes], nonces: SingleUseIds) -> list[ServerMiddleware[Any]]:
     """What stands in front of the methods, outermost first: the first key seals, all of them open."""
     security = RequestStateSecurity(keys=keys, ttl=STATE_S, bind_principal=_principal)
     return [RequestStateBoundary(security, default_audience=NAME), _Once(nonces)]
@@ -35,7 +35,7 @@ def seal_states(keys: Sequence[bytes], nonces: Nonces) -> list[ServerMiddleware[
 class _Once:
     """Lets a state through once."""
 
-    def __init__(self, nonces: Nonces) -> None:
+    def __init__(self, nonces: SingleUseIds) -> None:
         self._nonces = nonces
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -44,7 +44,7 @@ class _Once:
             return await call_next(ctx)
         # what is malformed uses nothing up
         surface.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
-        tenant, nonce = CURRENT.get().principal.tenant, read_rounds(state).nonce
+        tenant, nonce = CURRENT_REQUEST.get().principal.tenant, decode_state(state).nonce
         if not nonce or not await self._nonces.use(tenant, nonce, for_s=STATE_S):
             raise MCPError(
                 INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"}
@@ -62,6 +62,6 @@ def _state_of(ctx: Context) -> str | None:
 
 
 def _principal(_: Context) -> str:
-    exchange = CURRENT.get()
-    principal = exchange.principal
-    return f"{principal.tenant}\n{principal.subject}\n{exchange.registry.profile}"
+    context = CURRENT_REQUEST.get()
+    principal = context.principal
+    return f"{principal.tenant}\n{principal.subject}\n{context.registry.profile}"

@@ -39,12 +39,12 @@ from gateway.domain.primitives import Family
 from gateway.errors import GatewayError
 from gateway.protocol.errors import to_mcp
 from gateway.protocol.http import jsonrpc, sse
-from gateway.protocol.http.event_streams import Stream
-from gateway.protocol.http.responses import accepts, answer, id_of, invalid_request
-from gateway.protocol.http.results import failed
+from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http.responses import accepts, id_of, invalid_request, send_response
+from gateway.protocol.http.results import error_result
 from gateway.protocol.implementation import NAME, VERSION
-from gateway.protocol.request_context import CURRENT, Exchange
-from gateway.protocol.stateless.subscriptions import Change, Listen, Listens
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.stateless.subscriptions import Change, Subscription, SubscriptionHub
 
 METHOD: Final = "subscriptions/listen"
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -56,34 +56,34 @@ _EVENTS: Final[Mapping[Family, Callable[[], ServerEvent]]] = {
 _encode = msgspec.json.encode
 
 
-class ListenStreams:
+class SubscriptionStreams:
     """Serves `subscriptions/listen`."""
 
-    def __init__(self, listens: Listens) -> None:
-        self._listens = listens
+    def __init__(self, subscriptions: SubscriptionHub) -> None:
+        self._subscriptions = subscriptions
 
     async def post(
-        self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], exchange: Exchange
+        self, scope: Scope, receive: Receive, send: Send, message: Mapping[str, Any], context: RequestContext
     ) -> bool:
         """Serve a request, from its acknowledgement to its end; False when the SDK is to refuse it."""
         if not accepts(scope, sse.MEDIA_TYPE):
-            said, correlation_id = "Accept must include text/event-stream", exchange.correlation_id
-            await answer(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
+            said, correlation_id = "Accept must include text/event-stream", context.correlation_id
+            await send_response(send, 406, invalid_request(said, correlation_id, request_id=id_of(message)))
             return True
         asked = _read(scope, message)
         if asked is None:
             return False
         request_id, wanted = asked
         try:
-            listen = await self._listens.open(exchange.registry, wanted)
+            subscription = await self._subscriptions.open(context.registry, wanted)
         except GatewayError as error:
-            refused = failed(request_id, to_mcp(error, exchange.correlation_id).error, is_modern=True)
-            await answer(send, refused.status, refused.body)
+            refused = error_result(request_id, to_mcp(error, context.correlation_id).error, is_modern=True)
+            await send_response(send, refused.status, refused.body)
             return True
         try:
-            await _tell(listen, Stream(send, exchange.principal, receive=receive), request_id)
+            await _tell(subscription, EventStream(send, context.principal, receive=receive), request_id)
         finally:
-            await self._listens.close(listen)
+            await self._subscriptions.close(subscription)
         return True
 
     async def serve(
@@ -98,16 +98,16 @@ class ListenStreams:
         if ctx.request_id is None:
             raise MCPError(INVALID_REQUEST, "subscriptions/listen needs a request id")
         meta: dict[str, Any] = {SUBSCRIPTION: ctx.request_id}
-        listen = await self._listens.open(CURRENT.get().registry, params.notifications)
+        subscription = await self._subscriptions.open(CURRENT_REQUEST.get().registry, params.notifications)
         try:
-            said = SubscriptionsAcknowledgedNotificationParams(notifications=listen.served, _meta=meta)
+            said = SubscriptionsAcknowledgedNotificationParams(notifications=subscription.served, _meta=meta)
             acknowledged = SubscriptionsAcknowledgedNotification(params=said)
             await ctx.session.send_notification(acknowledged, related_request_id=ctx.request_id)
             while True:
                 woken = anyio.Event()
-                listen.wake = woken.set
-                is_over = listen.is_over  # looked at before what is left is taken
-                for change in listen.take():
+                subscription.wake = woken.set
+                is_over = subscription.is_over  # looked at before what is left is taken
+                for change in subscription.drain():
                     event = ResourceUpdated(uri=change) if not isinstance(change, Family) else _EVENTS[change]()
                     note = event_to_notification(event, meta)
                     await ctx.session.send_notification(note, related_request_id=ctx.request_id)
@@ -115,26 +115,26 @@ class ListenStreams:
                     return SubscriptionsListenResult(_meta=meta)
                 await woken.wait()
         finally:
-            await self._listens.close(listen)
+            await self._subscriptions.close(subscription)
 
 
-async def _tell(listen: Listen, to: Stream, request_id: str | int) -> None:
+async def _tell(subscription: Subscription, to: EventStream, request_id: str | int) -> None:
     meta = {SUBSCRIPTION: request_id}
-    listen.wake = to.wake
+    subscription.wake = to.wake
     await to.begin(())
-    await to.write(sse.event(_acknowledgement(listen, meta)))
+    await to.write(sse.event(_acknowledgement(subscription, meta)))
     while not to.is_over:
-        is_over = listen.is_over  # looked at before what is left is taken
-        await to.write(b"".join(sse.event(_note(change, meta)) for change in listen.take()))
+        is_over = subscription.is_over  # looked at before what is left is taken
+        await to.write(b"".join(sse.event(_note(change, meta)) for change in subscription.drain()))
         if is_over:
             await to.write(sse.event(_result(request_id, meta)))
             break
-        await to.rest()
+        await to.wait()
     await to.finish()
 
 
-def _acknowledgement(listen: Listen, meta: Mapping[str, Any]) -> bytes:
-    served = listen.served.model_dump(by_alias=True, mode="json", exclude_none=True)
+def _acknowledgement(subscription: Subscription, meta: Mapping[str, Any]) -> bytes:
+    served = subscription.served.model_dump(by_alias=True, mode="json", exclude_none=True)
     return jsonrpc.notification(_ACKNOWLEDGED, {"notifications": served, "_meta": meta})
 
 

@@ -18,8 +18,8 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.primitives import Family
 from gateway.errors import Unavailable
 from gateway.protocol.methods.capabilities import has_resources
-from gateway.protocol.methods.list_change_debouncer import LISTS, Catalogs, Changes
-from gateway.redis.limits.stream_limiter import Places
+from gateway.protocol.methods.list_change_debouncer import LISTS, CatalogSubscriptions, ListChangeDebouncer
+from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.registry.registry import Registry
 
 MAX_AGE_S: Final = 3600.0
@@ -37,7 +37,7 @@ Change = Family | str
 """A list that has changed, or the URI of a resource that has."""
 
 
-class Listen:
+class Subscription:
     """One client that listens; woken when there is something to tell."""
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Listen:
         "wake",
     )
 
-    def __init__(self, registry: Registry, catalogs: Catalogs, asked: SubscriptionFilter) -> None:
+    def __init__(self, registry: Registry, catalogs: CatalogSubscriptions, asked: SubscriptionFilter) -> None:
         self.tenant = registry.principal.tenant
         self.key = registry.principal.key
         self.is_over = False
@@ -63,7 +63,7 @@ class Listen:
         self._catalogs = catalogs
         self._uris = _uris_of(registry, asked)
         self._lists = _lists_of(registry, asked)
-        self._changes = Changes(self._note_lists)
+        self._changes = ListChangeDebouncer(self._note_lists)
         self._pending: dict[Change, None] = {}
         self._doubted: dict[str, None] = {}
 
@@ -82,7 +82,7 @@ class Listen:
         """The resources of which it is told."""
         return self._uris
 
-    def take(self) -> Sequence[Change]:
+    def drain(self) -> Sequence[Change]:
         """What there is to tell, once."""
         taken = tuple(self._pending)
         self._pending.clear()
@@ -93,7 +93,7 @@ class Listen:
         self.is_over = True
         self.wake()
 
-    def tell(self, *uris: str) -> None:
+    def notify(self, *uris: str) -> None:
         """Resources are not what they were: of interest to whom they were promised and who still may read them.
 
         Whether he may is not asked of a catalog of which something newer is known to be on its way.
@@ -108,12 +108,12 @@ class Listen:
         if self._pending:
             self.wake()
 
-    def tell_all(self) -> None:
+    def notify_all(self) -> None:
         """Anything may not be what it was."""
         self._changes.note_lists(*LISTS)
-        self.tell(*self._uris)
+        self.notify(*self._uris)
 
-    def hear(self, before: Registry, after: Registry | None) -> None:
+    def on_catalog_change(self, before: Registry, after: Registry | None) -> None:
         """What the client is shown has changed; None when nothing is any more."""
         if after is None:
             self.end()
@@ -123,7 +123,7 @@ class Listen:
         waiting = (change for change in self._pending if isinstance(change, Family) or after.can_read(change))
         self._pending = dict.fromkeys(waiting)
         doubted, self._doubted = self._doubted, {}
-        self.tell(*doubted)
+        self.notify(*doubted)
 
     def close(self) -> None:
         """Nobody listens any more."""
@@ -136,21 +136,21 @@ class Listen:
             self.wake()
 
 
-class Listens:
+class SubscriptionHub:
     """The listening clients of this replica; counted with those of all others."""
 
-    def __init__(self, catalogs: Catalogs, places: Places) -> None:
+    def __init__(self, catalogs: CatalogSubscriptions, places: StreamLimiter) -> None:
         self._catalogs = catalogs
         self._places = places
-        self._open: dict[TenantId, dict[Listen, _Held]] = {}
+        self._open: dict[TenantId, dict[Subscription, _Held]] = {}
         self._gathered: dict[TenantId, dict[str, None]] = {}
         self._is_closing = False
 
     def __len__(self) -> int:
         """How many there are."""
-        return sum(len(listens) for listens in self._open.values())
+        return sum(len(subscriptions) for subscriptions in self._open.values())
 
-    async def open(self, registry: Registry, asked: SubscriptionFilter) -> Listen:
+    async def open(self, registry: Registry, asked: SubscriptionFilter) -> Subscription:
         """One client that listens until it is closed; what changes from now on is told.
 
         Raises:
@@ -161,29 +161,31 @@ class Listens:
             raise Unavailable("this replica is about to end", retry_after_s=_RETRY_S)
         principal = registry.principal
         many = len(asked.resource_subscriptions or ()) > _AT_ONCE  # each may have to be held against every template
-        make = partial(Listen, registry, self._catalogs, asked)
-        listen = await anyio.to_thread.run_sync(make) if many else make()
-        place = await self._places.take(principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams)
-        expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, listen.end)
-        leave = self._catalogs.subscribe(registry, listen.hear)
-        self._open.setdefault(principal.tenant, {})[listen] = (place, expiry, leave)
+        make = partial(Subscription, registry, self._catalogs, asked)
+        subscription = await anyio.to_thread.run_sync(make) if many else make()
+        place = await self._places.acquire(
+            principal.tenant, principal.key, registry.view.snapshot.policy.limits.streams
+        )
+        expiry = asyncio.get_running_loop().call_later(MAX_AGE_S, subscription.end)
+        leave = self._catalogs.subscribe(registry, subscription.on_catalog_change)
+        self._open.setdefault(principal.tenant, {})[subscription] = (place, expiry, leave)
         if self._is_closing:  # begun while the place was taken
-            listen.end()
-        return listen
+            subscription.end()
+        return subscription
 
-    async def close(self, listen: Listen) -> None:
+    async def close(self, subscription: Subscription) -> None:
         """Nobody listens any more."""
-        tenant = listen.tenant
-        listens = self._open[tenant]
-        place, expiry, leave = listens.pop(listen)
-        if not listens:
+        tenant = subscription.tenant
+        subscriptions = self._open[tenant]
+        place, expiry, leave = subscriptions.pop(subscription)
+        if not subscriptions:
             del self._open[tenant]
         expiry.cancel()
         leave()
-        listen.close()
-        await self._places.free(tenant, listen.key, place)
+        subscription.close()
+        await self._places.release(tenant, subscription.key, place)
 
-    def tell(self, tenant: TenantId, uri: str) -> None:
+    def publish(self, tenant: TenantId, uri: str) -> None:
         """A resource of the tenant is not what it was."""
         if tenant not in self._open:
             return
@@ -194,40 +196,40 @@ class Listens:
 
     async def followed(self, tenant: TenantId) -> AsyncGenerator[Sequence[str]]:
         """The resources of which clients of the tenant are told here, those of some clients at a time."""
-        listens = tuple(self._open.get(tenant, ()))
-        for place in range(0, len(listens), _AT_ONCE):
-            yield [uri for listen in listens[place : place + _AT_ONCE] for uri in listen.uris]
+        subscriptions = tuple(self._open.get(tenant, ()))
+        for place in range(0, len(subscriptions), _AT_ONCE):
+            yield [uri for subscription in subscriptions[place : place + _AT_ONCE] for uri in subscription.uris]
 
-    async def tell_followers(self, tenant: TenantId, uri: str) -> None:
+    async def publish_now(self, tenant: TenantId, uri: str) -> None:
         """The same as `tell`, for a caller that waits elsewhere."""
-        self.tell(tenant, uri)
+        self.publish(tenant, uri)
 
-    def distrust(self) -> None:
+    def recheck_all(self) -> None:
         """Events may have been lost: whoever listens looks at everything anew."""
-        for listen in self._all():
-            listen.tell_all()
+        for subscription in self._all():
+            subscription.notify_all()
 
     def end(self, tenant: TenantId, key: KeyId) -> None:
         """End those of a key that was revoked or changed: whoever still may listens anew, with its credential."""
-        for listen in tuple(self._open.get(tenant, ())):
-            if listen.key == key:
-                listen.end()
+        for subscription in tuple(self._open.get(tenant, ())):
+            if subscription.key == key:
+                subscription.end()
 
     def end_all(self) -> None:
         """End them all, each with its final result; none is opened any more."""
         self._is_closing = True
         for tenant in tuple(self._gathered):
             self._tell_gathered(tenant)
-        for listen in self._all():
-            listen.end()
+        for subscription in self._all():
+            subscription.end()
 
     def _tell_gathered(self, tenant: TenantId) -> None:
         uris = self._gathered.pop(tenant, ())
-        for listen in tuple(self._open.get(tenant, ())):
-            listen.tell(*uris)
+        for subscription in tuple(self._open.get(tenant, ())):
+            subscription.notify(*uris)
 
-    def _all(self) -> Sequence[Listen]:
-        return [listen for listens in self._open.values() for listen in listens]
+    def _all(self) -> Sequence[Subscription]:
+        return [subscription for subscriptions in self._open.values() for subscription in subscriptions]
 
 
 def _uris_of(registry: Registry, asked: SubscriptionFilter) -> Mapping[str, None]:

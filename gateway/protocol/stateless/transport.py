@@ -15,31 +15,37 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from gateway.protocol.fast_path import MODERN, Plain
-from gateway.protocol.http.disconnect import Leash
-from gateway.protocol.http.responses import accepts, answer, replay
-from gateway.protocol.http.results import Reply
-from gateway.protocol.methods.sdk_runner import Kernel
-from gateway.protocol.methods.streaming_hint import may_talk
-from gateway.protocol.request_context import Exchange, Spawn
-from gateway.protocol.stateless.envelope import misjudged, mismatched, read_request
-from gateway.protocol.stateless.subscription_stream import METHOD, ListenStreams
-from gateway.web.headers import fields_of
+from gateway.protocol.fast_path import MODERN, FastPath
+from gateway.protocol.http.disconnect import CancelOnDisconnect
+from gateway.protocol.http.responses import accepts, replay, send_response
+from gateway.protocol.http.results import JsonRpcReply
+from gateway.protocol.methods.sdk_runner import SdkRunner
+from gateway.protocol.methods.streaming_hint import may_stream
+from gateway.protocol.request_context import RequestContext, Spawn
+from gateway.protocol.stateless.envelope import envelope_error, param_header_error, read_request
+from gateway.protocol.stateless.subscription_stream import METHOD, SubscriptionStreams
+from gateway.web.headers import headers_of
 
 log = structlog.get_logger(__name__)
 
 MAX_BODY: Final = 1024 * 1024
 
 
-class Modern:
+class StatelessTransport:
     """Serves requests of 2026-07-28; open it with `async with`, once."""
 
     def __init__(
-        self, server: Server[Any], kernel: Kernel, plain: Plain, listens: ListenStreams, *, spawn: Spawn
+        self,
+        server: Server[Any],
+        kernel: SdkRunner,
+        plain: FastPath,
+        subscriptions: SubscriptionStreams,
+        *,
+        spawn: Spawn,
     ) -> None:
         self._kernel = kernel
         self._plain = plain
-        self._listens = listens
+        self._subscriptions = subscriptions
         self._spawn = spawn
         self._json = _transport(server, is_json=True)
         self._streaming = _transport(server, is_json=False)
@@ -56,44 +62,44 @@ class Modern:
         await self._stack.aclose()
 
     async def post(
-        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, exchange: Exchange
+        self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any], raw: bytes, context: RequestContext
     ) -> None:
         """Serve one message whose body was read already."""
-        if message.get("method") == METHOD and await self._listens.post(scope, receive, send, message, exchange):
+        if message.get("method") == METHOD and await self._subscriptions.post(scope, receive, send, message, context):
             return
-        reply: Reply | None = None
-        with Leash(receive, self._spawn) as leash:
-            reply = await self._plain.modern(scope, message, exchange) or await self._reply(scope, message, exchange)
-        if leash.is_called_off:
-            log.info("client_gone", correlation_id=exchange.correlation_id)
+        reply: JsonRpcReply | None = None
+        with CancelOnDisconnect(receive, self._spawn) as disconnect:
+            reply = await self._plain.modern(scope, message, context) or await self._reply(scope, message, context)
+        if disconnect.cancelled_caught:
+            log.info("client_gone", correlation_id=context.correlation_id)
         elif reply is not None:
-            await answer(send, reply.status, reply.body)
+            await send_response(send, reply.status, reply.body)
         else:
-            await self._hand_over(scope, replay(raw, receive), send, exchange)
+            await self._hand_over(scope, replay(raw, receive), send, context)
 
-    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, exchange: Exchange) -> None:
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, context: RequestContext) -> None:
         """Have the SDK's transport serve the message; it watches the client only where it may stream."""
-        if fields_of(scope).get(b"accept") is None:
+        if headers_of(scope).get(b"accept") is None:
             scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json, text/event-stream")]}
         if accepts(scope, "text/event-stream"):
             await self._streaming.handle_request(scope, receive, send)
             return
-        with Leash(receive, self._spawn) as leash:
+        with CancelOnDisconnect(receive, self._spawn) as disconnect:
             await self._json.handle_request(scope, receive, send)
-        if leash.is_called_off:
-            log.info("client_gone", correlation_id=exchange.correlation_id)
+        if disconnect.cancelled_caught:
+            log.info("client_gone", correlation_id=context.correlation_id)
 
-    async def _reply(self, scope: Scope, message: dict[str, Any], exchange: Exchange) -> Reply | None:
+    async def _reply(self, scope: Scope, message: dict[str, Any], context: RequestContext) -> JsonRpcReply | None:
         """The answer as JSON to a request, which the SDK judges; None for what may take a stream, or is no request."""
         request = read_request(message)
         if request is None or request.method == METHOD:
             return None
-        refused = misjudged(message, scope, exchange) or mismatched(request, scope, exchange)
+        refused = envelope_error(message, scope, context) or param_header_error(request, scope, context)
         if refused is not None:
-            return Reply(400, refused)
-        if await may_talk(request.method, request.params, exchange.registry):
+            return JsonRpcReply(400, refused)
+        if await may_stream(request.method, request.params, context.registry):
             return None
-        return await self._kernel.run_silently(request, MODERN, exchange)
+        return await self._kernel.run_stateless(request, MODERN, context)
 
 
 def _transport(server: Server[Any], *, is_json: bool) -> StreamableHTTPSessionManager:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(AccessToken).decode
 class SharedTokens:
     """The tokens of all replicas."""
 
-    def __init__(self, bus: Bus, *, secret: bytes) -> None:
+    def __init__(self, bus: EventBus, *, secret: bytes) -> None:
         self._namespace = bus.namespace
         self._secret = secret
         self._sealing = AESGCM(secret)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from gateway.domain.identifiers import TenantId
-from gateway.redis.entry_mac import RESULTS, PlaceSeal
-from gateway.redis.event_bus import Bus
+from gateway.redis.entry_mac import RESULTS, PlaceMac
+from gateway.redis.event_bus import EventBus
 
 log = structlog.get_logger(__name__)
 
@@ -57,24 +57,24 @@ _READ = "return redis.call('HMGET', KEYS[1], 'type', 'body', 'mac')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
+class StoredResult:
     """A whole result: its content type as the upstream sent it, and its bytes."""
 
     content_type: str
     body: bytes = field(repr=False)
 
 
-class Leftovers:
+class ResultOverflow:
     """The results that wait to be read."""
 
     def __init__(
-        self, bus: Bus, *, life_s: float = LIFE_S, largest: int = LARGEST, most_of_tenant: int = MOST_OF_TENANT
+        self, bus: EventBus, *, life_s: float = LIFE_S, largest: int = LARGEST, most_of_tenant: int = MOST_OF_TENANT
     ) -> None:
         self._largest = largest
         self._most = most_of_tenant
         self._namespace = bus.namespace
         self._life_ms = int(life_s * 1000)
-        self._seal = PlaceSeal(bus, RESULTS)
+        self._seal = PlaceMac(bus, RESULTS)
         self._keep = bus.script(_KEEP)
         self._read = bus.script(_READ)
 
@@ -93,7 +93,7 @@ class Leftovers:
         await self._keep(keys, content_type, body, len(body), self._life_ms, self._most, mac)
         return f"{SCHEME}://{name}"
 
-    async def read(self, tenant: TenantId, subject: str, uri: str) -> Leftover | None:
+    async def read(self, tenant: TenantId, subject: str, uri: str) -> StoredResult | None:
         """What waits there for this subject; None when nothing does, or not for it: nobody can tell which.
 
         Raises:
@@ -109,7 +109,7 @@ class Leftovers:
         if not self._seal.holds(key, content_type, body, mac=mac):
             log.error("kept_result_refused", tenant_id=tenant)
             return None
-        return Leftover(content_type=content_type.decode("utf-8", "replace"), body=body)
+        return StoredResult(content_type=content_type.decode("utf-8", "replace"), body=body)
 
     def _key(self, tenant: TenantId, subject: str, name: str) -> str:
         whose = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]

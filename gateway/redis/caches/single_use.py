@@ -1,16 +1,16 @@
 """What may be used once only: the first who names it has used it, on whatever replica."""
 
 from gateway.domain.identifiers import TenantId
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 _USE = "return redis.call('SET', KEYS[1], '1', 'NX', 'EX', ARGV[1]) and 1 or 0"
 _FREE = "return redis.call('DEL', KEYS[1])"
 
 
-class Nonces:
+class SingleUseIds:
     """The used ones of all tenants, one tenant at a time."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._namespace = bus.namespace
         self._use = bus.script(_USE)
         self._free = bus.script(_FREE)

@@ -11,22 +11,22 @@ import anyio
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.policy import Limits
-from gateway.redis.event_bus import Bus
-from gateway.redis.limits.concurrency import RENEW_S, SYNC, Slots
-from gateway.redis.limits.token_bucket import LEASE, Rate
+from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.concurrency import RENEW_S, SYNC, ConcurrencyLease
+from gateway.redis.limits.token_bucket import LEASE, LeasedTokenBucket
 
 _MAX_RATES = 20_000
 
 
-class Buckets:
+class CallLimiter:
     """The limits on calls of all tenants, as this replica sees them."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._bus = bus
         self._lease = bus.script(LEASE)
         self._sync = bus.script(SYNC)
-        self._rates: dict[tuple[TenantId, KeyId], Rate] = {}
-        self._slots: dict[TenantId, Slots] = {}
+        self._rates: dict[tuple[TenantId, KeyId], LeasedTokenBucket] = {}
+        self._slots: dict[TenantId, ConcurrencyLease] = {}
         self._is_renewing = False
 
     def admit(self, tenant: TenantId, key: KeyId, limits: Limits) -> AbstractAsyncContextManager[None]:
@@ -57,20 +57,20 @@ class Buckets:
         slots = self._slots.get(tenant)
         return 0 if slots is None else slots.in_use
 
-    def rate_of(self, tenant: TenantId, key: KeyId) -> Rate:
+    def rate_of(self, tenant: TenantId, key: KeyId) -> LeasedTokenBucket:
         """The tokens of the key."""
         rate = self._rates.get((tenant, key))
         if rate is None:
             if len(self._rates) >= _MAX_RATES:
                 del self._rates[next(iter(self._rates))]  # costs that key a few tokens, nothing else
-            rate = self._rates[tenant, key] = Rate(self._bus, self._lease, tenant, key)
+            rate = self._rates[tenant, key] = LeasedTokenBucket(self._bus, self._lease, tenant, key)
         return rate
 
-    def slots_of(self, tenant: TenantId) -> Slots:
+    def slots_of(self, tenant: TenantId) -> ConcurrencyLease:
         """The slots of the tenant; to be used before the next await, for idle ones are forgotten."""
         slots = self._slots.get(tenant)
         if slots is None:
-            slots = self._slots[tenant] = Slots(self._bus, self._sync, tenant)
+            slots = self._slots[tenant] = ConcurrencyLease(self._bus, self._sync, tenant)
             if not self._is_renewing:
                 self._is_renewing = True
                 self._bus.spawn(self._renew)
@@ -94,12 +94,12 @@ class _Admission:
 
     __slots__ = ("_buckets", "_key", "_limits", "_slots", "_tenant")
 
-    def __init__(self, buckets: Buckets, tenant: TenantId, key: KeyId, limits: Limits) -> None:
+    def __init__(self, buckets: CallLimiter, tenant: TenantId, key: KeyId, limits: Limits) -> None:
         self._buckets = buckets
         self._tenant = tenant
         self._key = key
         self._limits = limits
-        self._slots: Slots | None = None
+        self._slots: ConcurrencyLease | None = None
 
     async def __aenter__(self) -> None:
         limits = self._limits
@@ -125,7 +125,7 @@ class _Token:
 
     __slots__ = ("_limits", "_rate")
 
-    def __init__(self, rate: Rate, limits: Limits) -> None:
+    def __init__(self, rate: LeasedTokenBucket, limits: Limits) -> None:
         self._rate = rate
         self._limits = limits
 

@@ -12,7 +12,7 @@ import anyio
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 RENEW_S = 2.0
 _LIFE_S = 10.0
@@ -46,10 +46,10 @@ return held
 """
 
 
-class Slots:
+class ConcurrencyLease:
     """What this replica holds of the slots of one tenant."""
 
-    def __init__(self, bus: Bus, script: Script, tenant: TenantId) -> None:
+    def __init__(self, bus: EventBus, script: Script, tenant: TenantId) -> None:
         self._bus = bus
         self._script = script
         self._hash = f"{bus.namespace}:t:{tenant}:slots"

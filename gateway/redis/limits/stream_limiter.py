@@ -13,7 +13,7 @@ import structlog
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.errors import LimitExceeded, RedisUnavailable
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.records import share_of
 
 log = structlog.get_logger(__name__)
@@ -58,10 +58,10 @@ def streams_of_key(cap: int) -> int:
     return max(min(share_of(cap), _KEY_STREAMS), cap - cap // 2)
 
 
-class Places:
+class StreamLimiter:
     """The open streams of this replica, counted together with those of all others."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._bus = bus
         self._take = bus.script(_TAKE)
         self._renew = bus.script(_RENEW)
@@ -81,13 +81,13 @@ class Places:
         Raises:
             LimitExceeded: the tenant or the key has as many open as it may have.
         """
-        place = await self.take(tenant, key, cap)
+        place = await self.acquire(tenant, key, cap)
         try:
             yield
         finally:
-            await self.free(tenant, key, place)
+            await self.release(tenant, key, place)
 
-    async def take(self, tenant: TenantId, key: KeyId, cap: int) -> str:
+    async def acquire(self, tenant: TenantId, key: KeyId, cap: int) -> str:
         """Count one stream until its place is given back.
 
         While Redis is away each replica counts by itself.
@@ -102,12 +102,12 @@ class Places:
                 said = f"as many streams are open as may be (tenant {cap}, each key {streams_of_key(cap)})"
                 raise LimitExceeded(said, retry_after_s=_RETRY_S)
         except BaseException:
-            await self.free(tenant, key, place)
+            await self.release(tenant, key, place)
             raise
         self._keep_alive()
         return place
 
-    async def free(self, tenant: TenantId, key: KeyId, place: str) -> None:
+    async def release(self, tenant: TenantId, key: KeyId, place: str) -> None:
         """Give a place back."""
         held = self._held.get((tenant, key))
         if held is not None:
@@ -115,7 +115,7 @@ class Places:
             if not held:
                 del self._held[tenant, key]
         with anyio.CancelScope(shield=True):
-            await self._give_back(tenant, key, place)
+            await self._release(tenant, key, place)
 
     async def _is_free(self, tenant: TenantId, key: KeyId, place: str, cap: int) -> bool:
         try:
@@ -125,7 +125,7 @@ class Places:
             return mine <= cap and len(self._held[tenant, key]) <= streams_of_key(cap)
         return bool(taken)
 
-    async def _give_back(self, tenant: TenantId, key: KeyId, place: str) -> None:
+    async def _release(self, tenant: TenantId, key: KeyId, place: str) -> None:
         try:
             await self._free(self._named(tenant, key), place)
         except RedisUnavailable:
@@ -152,7 +152,7 @@ class Places:
         except RedisUnavailable:
             log.debug("places_not_renewed")
         for place in set(said) - places:  # given back while we said that it was held
-            await self._give_back(tenant, key, place)
+            await self._release(tenant, key, place)
 
     def _named(self, tenant: TenantId, key: KeyId) -> tuple[str, str]:
         prefix = f"{self._bus.namespace}:t:{tenant}:streams"

@@ -14,7 +14,7 @@ from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded, RedisUnavailable
 from gateway.redis.client import Script
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 _LEASE_S = 1.0
 _GROW_BELOW_S = 0.33  # what is used up as fast lasts for two thirds of a second when it is doubled
@@ -48,10 +48,10 @@ return {0, math.ceil((1 - lowest) / rate * 1000) + 1}
 """
 
 
-class Rate:
+class LeasedTokenBucket:
     """What this replica holds of the tokens of one key."""
 
-    def __init__(self, bus: Bus, script: Script, tenant: TenantId, key: KeyId) -> None:
+    def __init__(self, bus: EventBus, script: Script, tenant: TenantId, key: KeyId) -> None:
         prefix = f"{bus.namespace}:t:{tenant}:rate"
         self._bus = bus
         self._script = script
@@ -63,7 +63,7 @@ class Rate:
         self._empty_until = 0.0
         self._waiting = 0
         self._refilled: anyio.Event | None = None
-        self._alone = _Alone()
+        self._alone = _LocalBucket()
 
     @property
     def is_alone(self) -> bool:
@@ -157,7 +157,7 @@ class Rate:
             raise _exceeded(wait)
 
 
-class _Alone:
+class _LocalBucket:
     """The bucket of a replica that cannot reach Redis: it fills at half of the rate, and starts almost empty."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """What the client of a session has set for it: the least severe log level that it wants."""
 
 from gateway.errors import NotFound
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
 
 _SET = """
@@ -15,10 +15,10 @@ return 1
 _GET = "return redis.call('HGET', KEYS[1], 'level')"
 
 
-class Preferences:
+class LogLevels:
     """The settings of all sessions."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self._set = bus.script(_SET)
         self._get = bus.script(_GET)
 

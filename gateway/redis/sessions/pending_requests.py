@@ -9,8 +9,8 @@ from typing import Final, Literal, get_args
 
 import structlog
 
-from gateway.redis.entry_mac import ANSWERS, PlaceSeal
-from gateway.redis.event_bus import Bus
+from gateway.redis.entry_mac import ANSWERS, PlaceMac
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import SessionKeys
 
 log = structlog.get_logger(__name__)
@@ -49,11 +49,11 @@ Pinged = Literal["answered", "unanswered", "asking", "ended"]
 _PINGED: Final[Mapping[bytes, Pinged]] = {pinged.encode(): pinged for pinged in get_args(Pinged)}
 
 
-class Questions:
-    """The open questions of all sessions; one is opened together with its message (`Logs.append`)."""
+class PendingRequests:
+    """The open questions of all sessions; one is opened together with its message (`StreamLog.append`)."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._seal = PlaceSeal(bus, ANSWERS)
+    def __init__(self, bus: EventBus) -> None:
+        self._seal = PlaceMac(bus, ANSWERS)
         self._answer = bus.script(_ANSWER)
         self._look = bus.script(_LOOK)
         self._close = bus.script(_CLOSE)

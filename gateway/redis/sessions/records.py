@@ -18,8 +18,8 @@ from gateway.domain.events import Event, SessionEnded, TenantRemoved
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.errors import Conflict, DocumentTooLarge, LimitExceeded, RedisUnavailable
-from gateway.redis.entry_mac import SESSIONS, PlaceSeal
-from gateway.redis.event_bus import Bus
+from gateway.redis.entry_mac import SESSIONS, PlaceMac
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import (
     STANDALONE,
     SessionKeys,
@@ -139,7 +139,7 @@ class _Lease:
 class Sessions:
     """All sessions of all tenants, one tenant at a time."""
 
-    def __init__(self, bus: Bus, *, idle_s: int = 1800) -> None:
+    def __init__(self, bus: EventBus, *, idle_s: int = 1800) -> None:
         self._bus = bus
         self._idle_ms = idle_s * 1000
         self._lease_s = min(_LEASE_S, idle_s / 3)
@@ -148,7 +148,7 @@ class Sessions:
         self._replace = bus.script(_REPLACE)
         self._remove = bus.script(_REMOVE)
         self._list = bus.script(_LIST)
-        self._seal = PlaceSeal(bus, SESSIONS)
+        self._seal = PlaceMac(bus, SESSIONS)
         self._decoder = msgspec.json.Decoder(SessionRecord)
         self._leases: dict[tuple[TenantId, str], _Lease] = {}
         self._drops = 0

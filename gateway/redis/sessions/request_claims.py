@@ -10,8 +10,8 @@ import anyio
 import structlog
 
 from gateway.errors import RedisUnavailable
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import life_key
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import heartbeat_key
 from gateway.redis.sessions.keys import SessionKeys
 
 log = structlog.get_logger(__name__)
@@ -48,30 +48,30 @@ _RETRIES = 60
 _RETRY_S = 1.0
 
 
-class Claims:
+class RequestClaims:
     """What this replica claims for the requests that it runs."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self.spawn = bus.spawn
-        self.life = life_key(bus.namespace, bus.replica)
+        self.life = heartbeat_key(bus.namespace, bus.replica)
         self.run_take = bus.script(_TAKE)
         self.run_give_back = bus.script(_GIVE_BACK)
 
-    def of(self, keys: SessionKeys, stream: str, request: bytes) -> "Claim":
+    def of(self, keys: SessionKeys, stream: str, request: bytes) -> "RequestClaim":
         """A claim, not taken yet, on a request's id (as JSON) for its stream, begun or not."""
-        return Claim(self, keys, stream, request)
+        return RequestClaim(self, keys, stream, request)
 
 
-class Claim:
+class RequestClaim:
     """One claim, from its taking until it is given back."""
 
-    def __init__(self, claims: Claims, keys: SessionKeys, stream: str, request: bytes) -> None:
+    def __init__(self, claims: RequestClaims, keys: SessionKeys, stream: str, request: bytes) -> None:
         self._claims = claims
         self._keys = keys
         self._named = (request, stream, claims.life)
         self._is_held = False
 
-    async def take(self) -> bool:
+    async def acquire(self) -> bool:
         """Claim the id; False when another request has it.
 
         While Redis is away, and when the session has ended, nothing stands in the way.
@@ -86,7 +86,7 @@ class Claim:
         self._is_held = answer == 1
         return answer != 0
 
-    async def give_back(self) -> None:
+    async def release(self) -> None:
         """Let the id be used again; while Redis is away that is tried again beside the caller."""
         if not self._is_held:
             return

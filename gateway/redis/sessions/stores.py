@@ -2,48 +2,48 @@
 
 from dataclasses import dataclass
 
-from gateway.redis.caches.single_use import Nonces
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import Lives
-from gateway.redis.limits.stream_limiter import Places
-from gateway.redis.sessions.log_levels import Preferences
-from gateway.redis.sessions.pending_requests import Questions
+from gateway.redis.caches.single_use import SingleUseIds
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import LiveReplicas
+from gateway.redis.limits.stream_limiter import StreamLimiter
+from gateway.redis.sessions.log_levels import LogLevels
+from gateway.redis.sessions.pending_requests import PendingRequests
 from gateway.redis.sessions.records import Sessions
-from gateway.redis.sessions.request_claims import Claims
-from gateway.redis.sessions.stream_log import Logs
-from gateway.redis.sessions.subscriptions import Subscriptions
+from gateway.redis.sessions.request_claims import RequestClaims
+from gateway.redis.sessions.stream_log import StreamLog
+from gateway.redis.sessions.subscriptions import SessionSubscriptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backing:
+class SessionStores:
     """What any replica needs to go on with what another began."""
 
-    bus: Bus
-    lives: Lives
+    bus: EventBus
+    lives: LiveReplicas
     sessions: Sessions
-    logs: Logs
-    claims: Claims
-    questions: Questions
-    preferences: Preferences
-    subscriptions: Subscriptions
-    places: Places
-    nonces: Nonces
+    logs: StreamLog
+    claims: RequestClaims
+    questions: PendingRequests
+    preferences: LogLevels
+    subscriptions: SessionSubscriptions
+    places: StreamLimiter
+    nonces: SingleUseIds
     idle_s: int
 
 
-def back_sessions(bus: Bus, *, idle_s: int) -> Backing:
+def session_stores(bus: EventBus, *, idle_s: int) -> SessionStores:
     """The sessions of a gateway; each ends when it was not used for this long."""
     sessions = Sessions(bus, idle_s=idle_s)
-    return Backing(
+    return SessionStores(
         bus=bus,
-        lives=Lives(bus),
+        lives=LiveReplicas(bus),
         sessions=sessions,
-        logs=Logs(bus, sessions),
-        claims=Claims(bus),
-        questions=Questions(bus),
-        preferences=Preferences(bus),
-        subscriptions=Subscriptions(bus, sessions),
-        places=Places(bus),
-        nonces=Nonces(bus),
+        logs=StreamLog(bus, sessions),
+        claims=RequestClaims(bus),
+        questions=PendingRequests(bus),
+        preferences=LogLevels(bus),
+        subscriptions=SessionSubscriptions(bus, sessions),
+        places=StreamLimiter(bus),
+        nonces=SingleUseIds(bus),
         idle_s=idle_s,
     )

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from gateway.redis.entry_mac import UPDATE, Seal
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import life_key
+from gateway.redis.entry_mac import UPDATE, EntryMac
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import heartbeat_key
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.records import Sessions
 from gateway.redis.sessions.request_claims import IS_TAKEN
@@ -115,7 +115,7 @@ _TRIM = "return redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class LoggedMessage:
     """One message of a stream; an update of a resource has its URI instead of a text.
 
     One that is not believed keeps its place and says nothing.
@@ -128,10 +128,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LogRead:
     """What a look at a stream has shown."""
 
-    messages: Sequence[Message]
+    messages: Sequence[LoggedMessage]
     is_alive: bool
     """Whether the session is still there."""
     reader: str
@@ -146,21 +146,21 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RequestOwner:
     """Who answers a request, and the request's id as JSON."""
 
     replica: str
     request: bytes
 
 
-class Logs:
+class StreamLog:
     """The streams of all sessions."""
 
-    def __init__(self, bus: Bus, sessions: Sessions) -> None:
+    def __init__(self, bus: EventBus, sessions: Sessions) -> None:
         self.replica = bus.replica
         self._namespace = bus.namespace
         self._idle_ms = sessions.idle_ms
-        self._seal = Seal(bus)
+        self._seal = EntryMac(bus)
         self.refused = 0
         """How many messages were left out because nobody of ours had written them there."""
         self._open = bus.script(_OPEN)
@@ -180,7 +180,7 @@ class Logs:
         """
         named = (keys.record, keys.state, keys.index)
         mac = self._seal.make(keys.log(stream), _SAID, b"")
-        life = life_key(self._namespace, self.replica)
+        life = heartbeat_key(self._namespace, self.replica)
         return _text(await self._open(named, stream, keys.logs, self.replica, request, self._idle_ms, mac, life))
 
     async def append(
@@ -199,14 +199,14 @@ class Logs:
         return _text(await self._append(named, stream, kept, _MAX_ENTRIES, flag, question, mac, *pieces)) or None
 
     async def read(
-        self, keys: SessionKeys, stream: str, after: str, *, run: Run | None = None, reader: str = ""
-    ) -> Found:
+        self, keys: SessionKeys, stream: str, after: str, *, run: RequestOwner | None = None, reader: str = ""
+    ) -> LogRead:
         """What was added after an entry; `reader` is the token of who reads the standalone stream.
 
         Raises:
             RedisUnavailable: nothing was read.
         """
-        life = keys.record if run is None else life_key(self._namespace, run.replica)
+        life = keys.record if run is None else heartbeat_key(self._namespace, run.replica)
         named = (keys.record, keys.log(stream), keys.state, life)
         alive, newest, is_run, rows, kept = await self._read(named, stream, after, _READ_ENTRIES, reader)
         more = len(rows) == _READ_ENTRIES
@@ -215,7 +215,7 @@ class Logs:
             more = bool(rest)  # entries of one message are written in one step: its end is there, or it is none of ours
             rows += rest
         messages = self._join(keys, stream, rows)
-        return Found(
+        return LogRead(
             messages=messages,
             is_alive=bool(alive),
             reader=newest.decode(),
@@ -225,7 +225,7 @@ class Logs:
             has_more=more,
         )
 
-    async def greet(self, keys: SessionKeys) -> tuple[str, str] | None:
+    async def take_over(self, keys: SessionKeys) -> tuple[str, str] | None:
         """Become the one who reads the standalone stream: a token, and how far it was read; None when it has ended.
 
         Raises:
@@ -235,13 +235,13 @@ class Logs:
         read = _text(await self._greet((keys.record, keys.state, keys.wake), token, self._idle_ms))
         return None if read is None else (token, read)
 
-    async def find_run(self, keys: SessionKeys, stream: str) -> Run | None:
+    async def find_owner(self, keys: SessionKeys, stream: str) -> RequestOwner | None:
         """Who answers the request of a stream; None when there is no such stream any more."""
         said = _text(await self._run((keys.state,), stream))
         if said is None:
             return None
         replica, _, request = said.partition(" ")
-        return Run(replica=replica, request=request.encode())
+        return RequestOwner(replica=replica, request=request.encode())
 
     async def trim(self, keys: SessionKeys, stream: str, before: str) -> None:
         """Forget what was added before an entry."""
@@ -252,9 +252,9 @@ class Logs:
         found: list[_Row] = rows
         return found
 
-    def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[Message]:
+    def _join(self, keys: SessionKeys, stream: str, rows: Sequence[_Row]) -> list[LoggedMessage]:
         """The whole messages among entries of a log; pieces at the end whose message goes on are left out."""
-        messages: list[Message] = []
+        messages: list[LoggedMessage] = []
         pieces: list[bytes] = []
         name, refused = keys.log(stream), 0
         for entry, fields in rows:
@@ -266,17 +266,17 @@ class Logs:
             pieces.clear()
             is_ours = len(fields) > _MAC_PLACE and self._seal.holds(name, flag, text, fields[_MAC_PLACE])
             refused += not is_ours
-            messages.append(_message(entry.decode(), flag, text) if is_ours else Message(id=entry.decode()))
+            messages.append(_message(entry.decode(), flag, text) if is_ours else LoggedMessage(id=entry.decode()))
         if refused:
             self.refused += refused
             log.error("messages_refused", tenant_id=keys.tenant, session=keys.session[:8], messages=refused)
         return messages
 
 
-def _message(entry: str, flag: bytes, text: bytes) -> Message:
+def _message(entry: str, flag: bytes, text: bytes) -> LoggedMessage:
     if flag == UPDATE:
-        return Message(id=entry, uri=text.decode("utf-8", "surrogatepass"))
-    return Message(id=entry, text=text, is_final=flag == _FINAL)
+        return LoggedMessage(id=entry, uri=text.decode("utf-8", "surrogatepass"))
+    return LoggedMessage(id=entry, text=text, is_final=flag == _FINAL)
 
 
 def _text(answer: bytes | None) -> str | None:

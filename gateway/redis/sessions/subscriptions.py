@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import LimitExceeded, NotFound
-from gateway.redis.entry_mac import UPDATE, Seal
-from gateway.redis.event_bus import Bus
+from gateway.redis.entry_mac import UPDATE, EntryMac
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys, digest_uri, subscribers_prefix
 from gateway.redis.sessions.records import Sessions, is_session_id
 
@@ -97,14 +97,14 @@ return told
 """
 
 
-class Subscriptions:
+class SessionSubscriptions:
     """The subscriptions of all sessions, one tenant at a time."""
 
-    def __init__(self, bus: Bus, sessions: Sessions) -> None:
+    def __init__(self, bus: EventBus, sessions: Sessions) -> None:
         self._namespace = bus.namespace
         self._sessions = sessions
         self._idle_ms = sessions.idle_ms
-        self._seal = Seal(bus)
+        self._seal = EntryMac(bus)
         self._subscribe = bus.script(_SUBSCRIBE)
         self._unsubscribe = bus.script(_UNSUBSCRIBE)
         self._subscribers = bus.script(_SUBSCRIBERS)
@@ -147,7 +147,7 @@ class Subscriptions:
             found: list[bytes] = await self._uris([self._sessions.keys(tenant, session).uris for session in some])
             yield [uri.decode("utf-8", "replace") for uri in dict.fromkeys(found)]
 
-    async def tell(self, tenant: TenantId, uri: str) -> int:
+    async def publish(self, tenant: TenantId, uri: str) -> int:
         """Write into the log of every session that is subscribed; says how many.
 
         Raises:

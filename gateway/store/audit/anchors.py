@@ -58,7 +58,7 @@ class StoredAnchor(NamedTuple):
         return any(hmac.compare_digest(seal_anchor(key, self.row), self.mac) for key in keys)
 
 
-class References(NamedTuple):
+class AnchorReferences(NamedTuple):
     """The numbers of signatures that the entries of changes name, those up to the entry `last`."""
 
     last: int = 0
@@ -128,13 +128,13 @@ async def last_number(tenant: TenantId, db: Db) -> int:
     return (await db.execute(found)).scalar_one() or 0
 
 
-async def references(tenant: TenantId, db: Db) -> References:
+async def references(tenant: TenantId, db: Db) -> AnchorReferences:
     """Signatures that entries of changes reference, and the last entry that was read for it."""
     columns = audit_entries.c
     found = select(func.max(columns.seq), func.array_agg(columns.digest.distinct()))
     row = (await db.execute(found.where(columns.tenant_id == tenant, columns.writer == CATALOG))).one()
     named = [read_reference(digest) for digest in row[1] or ()]
-    return References(row[0] or 0, frozenset(trail.number for trail in named if trail is not None))
+    return AnchorReferences(row[0] or 0, frozenset(trail.number for trail in named if trail is not None))
 
 
 def _sealed(key: bytes, row: AnchorRow) -> StoredAnchor:

@@ -20,7 +20,7 @@ StoredRow: TypeAlias = tuple[object, ...]
 _MOST_CHAINS = 10_000
 
 
-class Chains:
+class ChainWriter:
     """The ends of this connection's chains, one per tenant."""
 
     def __init__(self, key: bytes) -> None:

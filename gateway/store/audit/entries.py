@@ -38,7 +38,7 @@ _ENDS = text("""
 log = structlog.get_logger(__name__)
 
 
-class Change(TypedDict):
+class AuditedChange(TypedDict):
     """What one change of a tenant's catalog was."""
 
     principal: str
@@ -50,7 +50,7 @@ class Change(TypedDict):
     chain_key: bytes
 
 
-async def append_change(tenant: TenantId, db: Db, **change: Unpack[Change]) -> AuditId:
+async def append_change(tenant: TenantId, db: Db, **change: Unpack[AuditedChange]) -> AuditId:
     """Add the entry of a change in the change's own transaction, after `tenants.advance` gave the revision.
 
     A change whose predecessor is gone is preceded by an entry that records the break, in the predecessor's place.
@@ -75,11 +75,11 @@ async def _append(tenant: TenantId, db: Db, row: AuditRow, previous: bytes, chai
     return mac
 
 
-def _break(tenant: TenantId, change: Change, last: int | None) -> AuditRow:
+def _break(tenant: TenantId, change: AuditedChange, last: int | None) -> AuditRow:
     """The entry in the place of a predecessor that is gone."""
     expected = change["revision"] - 1
     detail = {"expected": expected, "found": last}
-    found: Change = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
+    found: AuditedChange = {**change, "action": "audit.break", "target": tenant, "revision": expected, "detail": detail}
     return _row(tenant, found)._replace(kind=AuditKind.BREAK.value, principal="gateway", outcome="broken")
 
 
@@ -177,7 +177,7 @@ _IS_CONTRADICTED = (
 )
 
 
-def _row(tenant: TenantId, change: Change) -> AuditRow:
+def _row(tenant: TenantId, change: AuditedChange) -> AuditRow:
     at_us = now_us()
     return AuditRow(
         tenant=tenant,

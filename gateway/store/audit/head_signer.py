@@ -22,7 +22,7 @@ from gateway.store.audit.anchors import TRAIL, StoredAnchor, TrailHead
 from gateway.store.audit.hash_chain import CATALOG, START
 from gateway.store.audit.outside_heads import OutsideHeads
 from gateway.store.audit.signed_heads import End, HeadRow, Signature, seal
-from gateway.store.audit.unsigned_tenants import Ends, Moved
+from gateway.store.audit.unsigned_tenants import Ends, UnsignedTenants
 from gateway.store.engine import Db, Store
 
 log = structlog.get_logger(__name__)
@@ -44,7 +44,7 @@ class AuditSigner:
     def __init__(
         self,
         store: Store,
-        moved: Moved,
+        moved: UnsignedTenants,
         *,
         key: bytes,
         anchor_keys: Sequence[bytes],

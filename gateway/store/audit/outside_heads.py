@@ -54,7 +54,7 @@ class HeadStore(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class FoundHeads(NamedTuple):
     """The heads of one tenant in one store."""
 
     store: str
@@ -134,9 +134,9 @@ class OutsideHeads:
                     newest = trail if newest is None or trail.number > newest.number else newest
         return newest
 
-    async def read(self, tenant: TenantId) -> Sequence[Found]:
+    async def read(self, tenant: TenantId) -> Sequence[FoundHeads]:
         """The heads of the tenant in every store."""
-        found: dict[str, Found] = {}
+        found: dict[str, FoundHeads] = {}
 
         async def read_one(store: HeadStore) -> None:
             found[store.name] = await self._read(store, tenant, within_s=_DEADLINE_S)
@@ -161,21 +161,21 @@ class OutsideHeads:
                 if waiting.get(tenant) is sealed:  # a newer one may have come meanwhile
                     del waiting[tenant]
 
-    async def _read(self, store: HeadStore, tenant: TenantId, *, within_s: float) -> Found:
+    async def _read(self, store: HeadStore, tenant: TenantId, *, within_s: float) -> FoundHeads:
         try:
             with anyio.fail_after(within_s):
                 kept = await store.get(tenant)
         except _AWAY as error:
             log.warning("audit_heads_not_read", store=store.name, reason=_reason(error))
-            return Found(store.name, is_reached=False)
+            return FoundHeads(store.name, is_reached=False)
         opened = [open_head(self._keys, tenant, sealed) for sealed in kept]
         heads = [trail for trail in opened if trail is not None]
         if len(heads) < len(kept):
             log.error("audit_heads_refused", store=store.name, tenant_id=tenant, heads=len(kept) - len(heads))
-        return Found(store.name, heads, refused=len(kept) - len(heads))
+        return FoundHeads(store.name, heads, refused=len(kept) - len(heads))
 
 
-def compare_heads(found: Found, signed: Mapping[int, bytes], last: int) -> HeadsCompared:
+def compare_heads(found: FoundHeads, signed: Mapping[int, bytes], last: int) -> HeadsCompared:
     """One store against the signatures that the database has, up to the number `last`."""
     if not found.is_reached:
         return HeadsCompared(store=found.store, state=HeadsState.UNREACHABLE)

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from gateway.domain.audit import CallRecord
 from gateway.domain.identifiers import TenantId
 from gateway.errors import GatewayError
-from gateway.store.audit.chain_writer import APPEND, Chains
+from gateway.store.audit.chain_writer import APPEND, ChainWriter
 from gateway.store.audit.hash_chain import CATALOG, storable
-from gateway.store.audit.unsigned_tenants import Moved
-from gateway.store.database.connection import Connection, connect_app
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
+from gateway.store.database.connection import PostgresConnection, connect_app
 from gateway.store.database.errors import AWAY
 
 log = structlog.get_logger(__name__)
@@ -36,7 +36,7 @@ _IS_KNOWN = "select exists (select from audit_entries where tenant_id = $1 and w
 _AWAY = (GatewayError, *AWAY, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
-class Overflow(Protocol):
+class SpoolStore(Protocol):
     """Where entries wait; what `keep` has returned for is durable."""
 
     waiting: int | None
@@ -92,14 +92,20 @@ def pack(record: CallRecord, row_id: str, at_us: int) -> bytes:
     return _encode(Entry(row_id, at_us, tidy))
 
 
-class AuditDrain:
+class SpoolDrain:
     """Brings back what waits as soon as the database takes it; open it once per replica."""
 
     def __init__(
-        self, url: str, overflow: Overflow, *, chain_key: bytes, moved: Moved | None = None, pause_s: float = _PAUSE_S
+        self,
+        url: str,
+        overflow: SpoolStore,
+        *,
+        chain_key: bytes,
+        moved: UnsignedTenants | None = None,
+        pause_s: float = _PAUSE_S,
     ) -> None:
         self._url = url
-        self._moved = Moved() if moved is None else moved
+        self._moved = UnsignedTenants() if moved is None else moved
         self._overflow = overflow
         self._chain_key = chain_key
         self._pause_s = pause_s
@@ -148,7 +154,7 @@ class AuditDrain:
     async def _bring_back(self, waiting: Sequence[tuple[str, bytes]]) -> None:
         """Everything that waits, in groups on one connection and in chains of its own."""
         async with self._connected() as connection:
-            chains = Chains(self._chain_key)
+            chains = ChainWriter(self._chain_key)
             while waiting:
                 with anyio.fail_after(_ROUND_S):
                     await self._store(connection, chains, [_decode(entry) for _, entry in waiting])
@@ -168,7 +174,7 @@ class AuditDrain:
                     entries = {place: _decode(entry) for place, entry in waiting}
                     known = await _known(connection, {entry.record.tenant for entry in entries.values()})
                     ours = {place: entry for place, entry in entries.items() if entry.record.tenant in known}
-                    await self._store(connection, Chains(self._chain_key), list(ours.values()))
+                    await self._store(connection, ChainWriter(self._chain_key), list(ours.values()))
                     await self._overflow.forget_shared(list(ours))
             self._looked_until = until
             self._note(len(ours))
@@ -180,14 +186,14 @@ class AuditDrain:
             log.info("audit_brought_back", entries=entries)
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[Connection]:
+    async def _connected(self) -> AsyncGenerator[PostgresConnection]:
         connection = await connect_app(self._url)
         try:
             yield connection
         finally:
             connection.terminate()
 
-    async def _store(self, connection: Connection, chains: Chains, entries: Sequence[Entry]) -> None:
+    async def _store(self, connection: PostgresConnection, chains: ChainWriter, entries: Sequence[Entry]) -> None:
         stored: set[object] = set()
         for tenant in {entry.record.tenant for entry in entries}:
             await connection.fetchval("select set_config('app.tenant', $1, false)", tenant)
@@ -201,7 +207,7 @@ class AuditDrain:
                 self._moved.note(record.tenant, chains.writer, chains.end_of(record.tenant))
 
 
-async def _known(connection: Connection, tenants: Set[TenantId]) -> Set[TenantId]:
+async def _known(connection: PostgresConnection, tenants: Set[TenantId]) -> Set[TenantId]:
     """Those that this database has or had: making a tenant is in the trail, which outlives it."""
     known: set[TenantId] = set()
     for tenant in tenants:

@@ -7,7 +7,7 @@ Ends = dict[str, End | None]
 """Writers, each with the end of its chain where this replica knows it."""
 
 
-class Moved:
+class UnsignedTenants:
     """Of which tenants this replica has written, and with which writers, since somebody asked."""
 
     def __init__(self) -> None:

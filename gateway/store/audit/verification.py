@@ -24,12 +24,12 @@ from gateway.domain.audit import (
     ChainFaultKind,
 )
 from gateway.domain.identifiers import AuditId
-from gateway.store.audit.anchors import TRAIL, References, StoredAnchor, read_reference
+from gateway.store.audit.anchors import TRAIL, AnchorReferences, StoredAnchor, read_reference
 from gateway.store.audit.hash_chain import CATALOG, CREATION, START, Link, link
 from gateway.store.audit.signed_heads import Signature, seal
 
 _SIGNATURES: Final = SIGNERS + TRAIL
-_NO_REFERENCES: Final = References()
+_NO_REFERENCES: Final = AnchorReferences()
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class TrailCheck:
         self,
         keys: TrailKeys,
         *,
-        references: References = _NO_REFERENCES,
+        references: AnchorReferences = _NO_REFERENCES,
         wanted: Collection[int] = (),
     ) -> None:
         self._keys = _Keys(keys.chain)

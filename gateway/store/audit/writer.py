@@ -23,12 +23,12 @@ from anyio.abc import TaskGroup
 from gateway.domain.audit import AuditKind, CallRecord
 from gateway.domain.fairness.queue import FairQueue
 from gateway.errors import AuditUnavailable, GatewayError, LimitExceeded, Unavailable
-from gateway.store.audit.chain_writer import APPEND, Chains, StoredRow
+from gateway.store.audit.chain_writer import APPEND, ChainWriter, StoredRow
 from gateway.store.audit.hash_chain import AuditRow, now_us
-from gateway.store.audit.spool import Overflow, pack
-from gateway.store.audit.unsigned_tenants import Moved
-from gateway.store.database.circuit_breaker import PROMPT_S, Silence, patience
-from gateway.store.database.connection import Connection, Statement, connect_app
+from gateway.store.audit.spool import SpoolStore, pack
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
+from gateway.store.database.circuit_breaker import PROMPT_S, DatabaseBreaker, bounded_wait
+from gateway.store.database.connection import PostgresConnection, Statement, connect_app
 from gateway.store.database.errors import AWAY
 
 log = structlog.get_logger(__name__)
@@ -59,24 +59,24 @@ class AuditWriter:
         url: str,
         *,
         chain_key: bytes,
-        overflow: Overflow | None = None,
-        silence: Silence | None = None,
-        moved: Moved | None = None,
+        overflow: SpoolStore | None = None,
+        silence: DatabaseBreaker | None = None,
+        moved: UnsignedTenants | None = None,
     ) -> None:
         self._url = url
-        self._moved = Moved() if moved is None else moved
+        self._moved = UnsignedTenants() if moved is None else moved
         self._chain_key = chain_key
         self.queue = self._waiting = FairQueue[_Waiting]("audit entries", size=_LONGEST_QUEUE)
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_open = False
-        self._connection: Connection | None = None
+        self._connection: PostgresConnection | None = None
         self._statement: Statement | None = None
-        self._chains = Chains(chain_key)
+        self._chains = ChainWriter(chain_key)
         self._tasks: TaskGroup | None = None
         self._overflow = overflow
-        self._silence = Silence() if silence is None else silence
-        self._names = Chains(chain_key)  # ids of what is not written by a connection
+        self._silence = DatabaseBreaker() if silence is None else silence
+        self._names = ChainWriter(chain_key)  # ids of what is not written by a connection
         self._left_alone_until = 0.0
         self.written = 0
         self.kept = 0
@@ -160,7 +160,7 @@ class AuditWriter:
             return
         rows: list[StoredRow] | None = None
         try:
-            async with patience(self._patience_for(group)):
+            async with bounded_wait(self._patience_for(group)):
                 statement = await self._ready()
                 rows = self._chains.rows(record for record, _ in group)
                 await statement.fetchval(rows)
@@ -208,7 +208,7 @@ class AuditWriter:
             return
         try:
             entries = [self._pack(record, None if rows is None else rows[place]) for place, (record, _) in outcomes]
-            async with patience(_KEEP_S):
+            async with bounded_wait(_KEEP_S):
                 await self._overflow.keep(entries)
         except (Unavailable, TimeoutError) as error:
             log.warning("audit_not_kept", entries=len(outcomes), error=type(error).__name__)
@@ -231,7 +231,7 @@ class AuditWriter:
             self._connection = await connect_app(self._url)
             self._statement = await self._connection.prepare(APPEND)
         if self._chains.is_full:
-            self._chains = Chains(self._chain_key)
+            self._chains = ChainWriter(self._chain_key)
         return self._statement
 
     def _drop_connection(self) -> None:
@@ -239,7 +239,7 @@ class AuditWriter:
         if self._connection is not None:
             self._connection.terminate()
         self._connection = self._statement = None
-        self._chains = Chains(self._chain_key)
+        self._chains = ChainWriter(self._chain_key)
 
 
 def _succeed(group: Iterable[_Waiting]) -> None:

@@ -18,7 +18,7 @@ _LEFT_ALONE_S = 3.0
 _LATE_S = 0.5
 
 
-class Silence:
+class DatabaseBreaker:
     """What this replica knows of it."""
 
     def __init__(self, *, left_alone_s: float = _LEFT_ALONE_S) -> None:
@@ -45,7 +45,7 @@ class Silence:
 
 
 @asynccontextmanager
-async def patience(seconds: float) -> AsyncGenerator[None]:
+async def bounded_wait(seconds: float) -> AsyncGenerator[None]:
     """End the block after this long with TimeoutError.
 
     Where this process was itself asleep when the time was over, nobody knows who kept whom waiting: it waits once more.

@@ -36,7 +36,7 @@ class Statement(Protocol):
         ...
 
 
-class Connection(Protocol):
+class PostgresConnection(Protocol):
     """What we use of the driver's connection."""
 
     async def execute(self, query: str, *args: object) -> str:
@@ -71,7 +71,7 @@ class Connection(Protocol):
 class _Dial(Protocol):
     async def __call__(
         self, dsn: str, /, *, timeout: float, server_settings: Mapping[str, str], **more: object
-    ) -> Connection: ...
+    ) -> PostgresConnection: ...
 
 
 class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
@@ -87,7 +87,7 @@ class _Parting(cast(Any, asyncpg.Connection)):  # type: ignore[misc]  # no stubs
 _dial: _Dial = cast("_Dial", asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]  # no stubs
 
 
-async def connect_app(url: str) -> Connection:
+async def connect_app(url: str) -> PostgresConnection:
     """A connection as `gateway_app`, whoever logs in; no other role may ever serve a tenant.
 
     Raises:
@@ -109,7 +109,7 @@ async def connect_app(url: str) -> Connection:
     return connection
 
 
-async def connect_owner(url: str) -> Connection:
+async def connect_owner(url: str) -> PostgresConnection:
     """A connection as whoever logs in, to migrate; statements may take as long as they need.
 
     Raises:
@@ -119,7 +119,7 @@ async def connect_owner(url: str) -> Connection:
     return await _connect(url, _SETTINGS)
 
 
-async def _connect(url: str, settings: Mapping[str, str], **more: object) -> Connection:
+async def _connect(url: str, settings: Mapping[str, str], **more: object) -> PostgresConnection:
     dsn, is_postgres = _SCHEME.subn("postgresql://", url, count=1)
     try:
         if not is_postgres:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from gateway.errors import DatabaseUnavailable
-from gateway.store.database.connection import APP_ROLE, Connection, connect_owner
+from gateway.store.database.connection import APP_ROLE, PostgresConnection, connect_owner
 from gateway.store.tables import metadata
 
 _TABLES = sorted(metadata.tables)
@@ -105,7 +105,7 @@ async def examine_database(url: str) -> DatabaseFacts:
         connection.terminate()
 
 
-async def _read(connection: Connection) -> DatabaseFacts:
+async def _read(connection: PostgresConnection) -> DatabaseFacts:
     asked = time.time()
     [server] = await connection.fetch(_SERVER)
     heard = time.time()
@@ -124,7 +124,7 @@ async def _read(connection: Connection) -> DatabaseFacts:
     )
 
 
-async def _role(connection: Connection) -> RoleFacts | None:
+async def _role(connection: PostgresConnection) -> RoleFacts | None:
     found = await connection.fetch(_ROLE, APP_ROLE)
     if not found:
         return None
@@ -145,7 +145,7 @@ async def _role(connection: Connection) -> RoleFacts | None:
     )
 
 
-async def _revision(connection: Connection) -> str | None:
+async def _revision(connection: PostgresConnection) -> str | None:
     if not await connection.fetchval(_HAS_REVISION):
         return None
     found = await connection.fetchval(_REVISION)

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio.engine import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from gateway.errors import BrokenSetting
-from gateway.store.database.connection import APP_ROLE, Connection, connect_owner
+from gateway.store.database.connection import APP_ROLE, PostgresConnection, connect_owner
 from gateway.store.database.errors import see_our_errors
 
 DEFINER_ROLE = "gateway_definer"
@@ -35,7 +35,7 @@ async def migrate(url: str) -> Sequence[str]:
         BrokenSetting: the login may not do what is needed; the message holds the SQL to run instead.
     """
 
-    async def connect(*_: object, **__: object) -> Connection:
+    async def connect(*_: object, **__: object) -> PostgresConnection:
         return await connect_owner(url)
 
     engine = create_async_engine(

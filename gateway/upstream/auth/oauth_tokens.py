@@ -19,7 +19,7 @@ from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import GatewayError, RedisUnavailable
 from gateway.upstream.auth.credentials import Security, choose
 from gateway.upstream.auth.token_endpoint import fetch_token
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 _CAPACITY = 4096
 _SPARE_S = 30.0
@@ -46,7 +46,7 @@ class TokenStore(Protocol):
         ...
 
 
-class _Flight:
+class _Fetch:
     """One token on its way: whoever wants it waits for the one who asks for it."""
 
     __slots__ = ("done", "error")
@@ -59,11 +59,11 @@ class _Flight:
 class Tokens:
     """The tokens of this replica."""
 
-    def __init__(self, upstream: Upstream, store: TokenStore | None = None) -> None:
+    def __init__(self, upstream: UpstreamClient, store: TokenStore | None = None) -> None:
         self._upstream = upstream
         self._store = store
         self._held = FairCache[str, AccessToken](_CAPACITY)
-        self._flights: dict[tuple[TenantId, str], _Flight] = {}
+        self._flights: dict[tuple[TenantId, str], _Fetch] = {}
 
     async def exchange(
         self, tenant: TenantId, source: SourceId, security: Security, stored: Mapping[str, Credential]
@@ -127,7 +127,7 @@ class Tokens:
                 raise type(flight.error)(flight.error.message)
 
     async def _lead(self, tenant: TenantId, place: str, scheme: SchemePlan, credential: Credential) -> AccessToken:
-        flight = self._flights[tenant, place] = _Flight()
+        flight = self._flights[tenant, place] = _Fetch()
         try:
             token = await self._obtain(tenant, place, scheme, credential)
         except GatewayError as error:

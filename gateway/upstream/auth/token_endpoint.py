@@ -13,7 +13,7 @@ from gateway.domain.http.requests import AccessToken, Credential, UpstreamAnswer
 from gateway.domain.identifiers import TenantId
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.credentials import digest_of
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.serialize.header_checks import is_header_value
 
 _FORM = "application/x-www-form-urlencoded"
@@ -43,7 +43,9 @@ _NAMED = frozenset(
 """Registered error codes that messages name. Others are not shown: an endpoint may echo the secret."""
 
 
-async def fetch_token(upstream: Upstream, tenant: TenantId, scheme: SchemePlan, credential: Credential) -> AccessToken:
+async def fetch_token(
+    upstream: UpstreamClient, tenant: TenantId, scheme: SchemePlan, credential: Credential
+) -> AccessToken:
     """A new token for the scheme's scopes.
 
     The client names itself in the Authorization header, which every server has to take; one that wants it in the body

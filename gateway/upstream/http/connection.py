@@ -16,7 +16,7 @@ import httptools
 
 from gateway.upstream.egress.origins import PoolKey
 from gateway.upstream.http.errors import BrokenOff, Disconnected, Malformed, Torn
-from gateway.upstream.http.response import Answer, Pair
+from gateway.upstream.http.response import Pair, Response
 
 _PIECE = 1 << 16
 _HEAD = 1 << 16
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._reusable_below = _ALWAYS
         self._transport: asyncio.Transport | None = None
         self._parser: httptools.HttpResponseParser | None = None
-        self._answer: Answer | None = None
+        self._answer: Response | None = None
         self._pairs: list[Pair] = []
         self._rest: memoryview | None = None
         self._fed = self._expected = self._interim = 0
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         *,
         is_head: bool,
         reusable_below: int = _ALWAYS,
-    ) -> Answer:
+    ) -> Response:
         """Send a request; the future is done once the response has a head or failed.
 
         Raises:
@@ -127,7 +127,7 @@ class Connection(asyncio.Protocol):
         """
         if self._transport is None or not self.is_fit:
             raise Disconnected
-        answer = self._answer = Answer(self, waiter, has_no_body=is_head)
+        answer = self._answer = Response(self, waiter, has_no_body=is_head)
         if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
             self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
             self._write_on()
         return answer
 
-    def release(self, answer: Answer) -> None:
+    def release(self, answer: Response) -> None:
         """Keep the connection for another request, or close it."""
         if answer.has_ended and answer.status < self._reusable_below and self.is_fit:
             self._answer = None
@@ -276,7 +276,7 @@ class Connection(asyncio.Protocol):
         if self._answer is not None and self._answer.status:
             self._answer.has_ended = True
 
-    def _weigh(self, answer: Answer) -> None:
+    def _weigh(self, answer: Response) -> None:
         """Hold what came to its bounds, and the other side back while nobody takes what is there."""
         if answer.status == 0:
             if self._fed > _HEAD:

@@ -13,7 +13,7 @@ from gateway.upstream.egress.allow_list import NOTHING, AllowList
 from gateway.upstream.egress.guard import Guard
 from gateway.upstream.egress.origins import Origin
 from gateway.upstream.egress.resolver import Lookup
-from gateway.upstream.http.errors import ConnectedLate, DistrustedTls, Fault, NameUnknown, NotConnected
+from gateway.upstream.http.errors import ConnectedLate, DistrustedTls, NameUnknown, NotConnected, TransportFault
 
 _ADDRESSES = 16
 """How many of a name's addresses are tried."""
@@ -21,7 +21,7 @@ _ADDRESSES = 16
 _Made = TypeVar("_Made", bound=asyncio.BaseProtocol)
 
 
-class Dialer:
+class Connector:
     """Makes connections; `dial_s` is the time for each address, TLS included."""
 
     def __init__(self, lookup: Lookup, guard: Guard, *, dial_s: float) -> None:
@@ -40,7 +40,7 @@ class Dialer:
             NotConnected: the name has no address, or nobody took the connection.
             DistrustedTls: the handshake or the certificate was not accepted.
         """
-        fault: Fault = NameUnknown()
+        fault: TransportFault = NameUnknown()
         for address in await self._find(origin, permitted):
             try:
                 async with asyncio.timeout(self._dial_s):

@@ -12,11 +12,11 @@ from gateway.errors import (
 )
 
 
-class Fault(Exception):
+class TransportFault(Exception):
     """There is no whole answer."""
 
 
-class NotConnected(Fault):
+class NotConnected(TransportFault):
     """There is no connection, so nothing was sent."""
 
 
@@ -28,11 +28,11 @@ class ConnectedLate(NotConnected):
     """No connection came about in time, or none became free."""
 
 
-class DistrustedTls(Fault):
+class DistrustedTls(TransportFault):
     """The handshake or the certificate was not accepted; nothing was sent."""
 
 
-class Disconnected(Fault):
+class Disconnected(TransportFault):
     """The connection ended before there was an answer; the request may have arrived."""
 
 
@@ -40,15 +40,15 @@ class Torn(Disconnected):
     """The same, and not in order: it was reset."""
 
 
-class BrokenOff(Fault):
+class BrokenOff(TransportFault):
     """The connection ended inside the answer."""
 
 
-class Malformed(Fault):
+class Malformed(TransportFault):
     """What came is not HTTP/1.1 as RFC 9112 has it, or beyond its bounds."""
 
 
-FAULTS = (Fault, OSError, RuntimeError, ValueError)
+FAULTS = (TransportFault, OSError, RuntimeError, ValueError)
 """Everything that a request may end with, apart from our own errors and cancellation."""
 
 _REASONS: tuple[tuple[type[Exception], type[UpstreamError], str], ...] = (

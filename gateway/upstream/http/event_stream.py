@@ -21,7 +21,7 @@ def is_event_stream(content_type: str) -> bool:
     return content_type[:length].lower() == MEDIA_TYPE and content_type[length : length + 1] in _AFTER_TYPE
 
 
-class Events:
+class EventStreamReader:
     """One stream as far as it was read, within bounds."""
 
     def __init__(self, limit: int) -> None:

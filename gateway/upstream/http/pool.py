@@ -13,7 +13,7 @@ from typing import TypeAlias
 from gateway.errors import UpstreamBusy
 from gateway.upstream.egress.origins import Origin, PoolKey
 from gateway.upstream.http.connection import Connection
-from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import ConnectedLate, Disconnected
 
 _KEPT_S = 15.0
@@ -26,13 +26,13 @@ _Place: TypeAlias = "asyncio.Future[Connection | None]"
 _Waiter: TypeAlias = tuple[PoolKey, _Place]
 
 
-class Connections:
+class ConnectionPool:
     """The connections of one replica: at most `most`, of one tenant at most `share`.
 
     `connect_s` bounds the wait for room and the dial together.
     """
 
-    def __init__(self, dialer: Dialer, *, connect_s: float, most: int, share: int) -> None:
+    def __init__(self, dialer: Connector, *, connect_s: float, most: int, share: int) -> None:
         self._dialer = dialer
         self._connect_s = connect_s
         self._most = most

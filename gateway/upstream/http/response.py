@@ -16,20 +16,20 @@ _BLANK = b" \t"
 _BODILESS = frozenset({204, 304})
 
 
-class Line(Protocol):
+class ResponseSource(Protocol):
     """The connection that an answer comes on."""
 
     def resume(self) -> None:
         """Read on: there is room again."""
 
-    def release(self, answer: "Answer") -> None:
+    def release(self, answer: "Response") -> None:
         """Nobody needs this answer any more."""
 
     def abort(self) -> None:
         """Close at once."""
 
 
-class Answer:
+class Response:
     """What one request gets (RFC 9112 section 6.3 says where it ends).
 
     `status` is 0 until the head is there.
@@ -50,8 +50,8 @@ class Answer:
         "until_close",
     )
 
-    def __init__(self, line: Line, waiter: "asyncio.Future[None]", *, has_no_body: bool) -> None:
-        self._line: Line | None = line
+    def __init__(self, line: ResponseSource, waiter: "asyncio.Future[None]", *, has_no_body: bool) -> None:
+        self._line: ResponseSource | None = line
         self._waiter = waiter
         self._fields: dict[bytes, bytes] = {}
         self._pieces: list[bytes] = []

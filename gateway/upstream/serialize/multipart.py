@@ -12,7 +12,7 @@ from gateway.upstream.serialize.file_arguments import OCTETS, File, looks_like_f
 from gateway.upstream.serialize.header_checks import is_header_value, is_token
 from gateway.upstream.serialize.json_lines import lines_writer
 from gateway.upstream.serialize.media_types import essence, is_form, is_json, is_lines, is_yaml
-from gateway.upstream.serialize.multipart_parts import Part, assemble
+from gateway.upstream.serialize.multipart_parts import BodyPart, assemble
 from gateway.upstream.serialize.percent_encoding import Unwritable, is_list, is_object, to_bytes, to_json, to_text
 from gateway.upstream.serialize.styles import list_divider, text_pairs
 from gateway.upstream.serialize.urlencoded import form_writer
@@ -20,7 +20,7 @@ from gateway.upstream.serialize.xml import xml_writer
 
 _UNNAMED = FieldPlan(name="")
 
-_Maker: TypeAlias = Callable[[object], Iterator[Part]]
+_Maker: TypeAlias = Callable[[object], Iterator[BodyPart]]
 _Writer: TypeAlias = Callable[[object], tuple[bytes, str]]
 
 
@@ -51,7 +51,7 @@ def _writer(media_type: str, fields: Sequence[FieldPlan], xml: tuple[XmlNode, ..
     return write
 
 
-def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[Part]:
+def _made(makers: Mapping[str, _Maker], name: str, value: object) -> Iterator[BodyPart]:
     return (makers.get(name) or _plain_maker(name, FieldPlan(name=name)))(value)
 
 
@@ -92,9 +92,9 @@ def _styled_maker(field: FieldPlan) -> _Maker:
     style, explode = field.style, field.explode or field.style is Style.DEEP_OBJECT
     divide = list_divider([inner.style for inner in field.fields])
 
-    def make(value: object) -> Iterator[Part]:
+    def make(value: object) -> Iterator[BodyPart]:
         for key, text in text_pairs(field.name, divide(value), style, explode=explode):
-            yield Part(key, to_bytes(text), headers=field.headers)
+            yield BodyPart(key, to_bytes(text), headers=field.headers)
 
     return make
 
@@ -102,13 +102,13 @@ def _styled_maker(field: FieldPlan) -> _Maker:
 def _structure_maker(name: str | None, field: FieldPlan, write: _Writer) -> _Maker:
     """Objects and lists in a type of their own; files and texts as they are."""
 
-    def make(value: object) -> Iterator[Part]:
+    def make(value: object) -> Iterator[BodyPart]:
         for item in value if field.is_list and is_list(value) else (value,):
             if field.xml is None and (looks_like_file(item) or not (is_object(item) or is_list(item))):
                 yield _part(name, field, item)
             else:
                 content, media_type = write(item)
-                yield Part(name, content, media_type, headers=field.headers)
+                yield BodyPart(name, content, media_type, headers=field.headers)
 
     return make
 
@@ -117,7 +117,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     """Files as they are, objects and lists in lists as JSON, all else as text."""
     is_whole = field.media_type is not None and is_json(field.media_type) and not field.is_list
 
-    def make(value: object) -> Iterator[Part]:
+    def make(value: object) -> Iterator[BodyPart]:
         if is_list(value) and not is_whole and name is not None:
             for member in value:
                 if member is not None:
@@ -128,7 +128,7 @@ def _plain_maker(name: str | None, field: FieldPlan) -> _Maker:
     return make
 
 
-def _part(name: str | None, field: FieldPlan, value: object) -> Part:
+def _part(name: str | None, field: FieldPlan, value: object) -> BodyPart:
     declared = field.media_type
     may_be_file = field.is_file or declared is None or not is_json(declared)
     if may_be_file and looks_like_file(value):
@@ -137,14 +137,14 @@ def _part(name: str | None, field: FieldPlan, value: object) -> Part:
     if is_object(value) or is_list(value) or (declared is not None and is_json(declared) and not is_written):
         if declared is not None and not is_json(declared):
             raise Unwritable(f"the part {name!r} is {declared}, which must be text or a file here")
-        return Part(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
+        return BodyPart(name, to_bytes(to_json(value)), declared or "application/json", headers=field.headers)
     media_type = _chosen(declared, None)
-    return Part(name, to_bytes(to_text(value)), media_type, headers=field.headers)
+    return BodyPart(name, to_bytes(to_text(value)), media_type, headers=field.headers)
 
 
-def _file_part(name: str | None, field: FieldPlan, file: File) -> Part:
+def _file_part(name: str | None, field: FieldPlan, file: File) -> BodyPart:
     media_type = _chosen(field.media_type, file.media_type) or OCTETS
-    return Part(name, file.content, media_type, file.name or name or "file", field.headers)
+    return BodyPart(name, file.content, media_type, file.name or name or "file", field.headers)
 
 
 def _chosen(declared: str | None, own: str | None) -> str | None:

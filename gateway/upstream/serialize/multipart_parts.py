@@ -14,7 +14,7 @@ _BOUNDARY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BodyPart:
     """One part: its name where it has one, the headers after Content-Disposition, its bytes."""
 
     name: str | None
@@ -24,7 +24,7 @@ class Part:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def assemble(parts: Sequence[Part], essence: str) -> tuple[bytes, str]:
+def assemble(parts: Sequence[BodyPart], essence: str) -> tuple[bytes, str]:
     """The bytes of these parts and their content type."""
     heads = [_head(part) for part in parts]
     boundary = _boundary(heads, parts)
@@ -36,7 +36,7 @@ def assemble(parts: Sequence[Part], essence: str) -> tuple[bytes, str]:
     return b"".join(pieces), f"{essence}; boundary={boundary}"
 
 
-def _head(part: Part) -> bytes:
+def _head(part: BodyPart) -> bytes:
     lines: list[str] = []
     if part.name is not None:
         disposition = f'Content-Disposition: form-data; name="{_quoted(part.name)}"'
@@ -57,7 +57,7 @@ def _quoted(text: str) -> str:
     return quoted
 
 
-def _boundary(heads: Sequence[bytes], parts: Sequence[Part]) -> str:
+def _boundary(heads: Sequence[bytes], parts: Sequence[BodyPart]) -> str:
     digest = hashlib.blake2b(digest_size=_BOUNDARY_BYTES)
     for head, part in zip(heads, parts, strict=True):
         digest.update(len(head).to_bytes(8, "big") + len(part.content).to_bytes(8, "big") + head)

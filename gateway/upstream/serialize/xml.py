@@ -31,7 +31,7 @@ class _Element:
 
 def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[object], str]:
     """The writer of one document; `name` is that of its outermost element where its node has none."""
-    walk = _Walk(nodes)
+    walk = _XmlWriter(nodes)
     node = nodes[root] if root < len(nodes) else _PLAIN
     outer = node.name or name or "root"
 
@@ -43,7 +43,7 @@ def xml_writer(nodes: Sequence[XmlNode], root: int, name: str) -> Callable[[obje
     return write
 
 
-class _Walk:
+class _XmlWriter:
     """Writes values by their nodes; keeps nothing of a value."""
 
     def __init__(self, nodes: Sequence[XmlNode]) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import EgressDenied, FetchFailed, UpstreamUnreachable
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 
 PUBLIC = "192.0.32.7"
@@ -190,22 +190,22 @@ async def sentinel() -> AsyncGenerator[Sentinel]:
         server.close()
 
 
-async def by_call(upstream: Upstream, url: str) -> None:
+async def by_call(upstream: UpstreamClient, url: str) -> None:
     """A tool call to this URL."""
     await upstream.send(UpstreamRequest(method="GET", url=url, idempotent=True))
 
 
-async def by_post(upstream: Upstream, url: str) -> None:
+async def by_post(upstream: UpstreamClient, url: str) -> None:
     """A tool call with a body to this URL."""
     await upstream.send(UpstreamRequest(method="POST", url=url, body=b"x"))
 
 
-async def by_fetch(upstream: Upstream, url: str) -> None:
+async def by_fetch(upstream: UpstreamClient, url: str) -> None:
     """A document imported from this URL."""
     await fetch_document(upstream, url, limit=1 << 20)
 
 
-Door: TypeAlias = Callable[[Upstream, str], Awaitable[None]]
+Door: TypeAlias = Callable[[UpstreamClient, str], Awaitable[None]]
 DOORS: tuple[Door, ...] = (by_call, by_post, by_fetch)
 
 
@@ -238,7 +238,7 @@ def test_there_are_at_least_sixty_spellings() -> None:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_no_spelling_reaches_an_inner_address(spelling: str, scheme: str, door: Door) -> None:
     """Ours: the resolved address decides, whatever the text looked like; the error shows no address (TEN-5)."""
-    async with sentinel() as listener, Upstream(lookup=Names()) as upstream:
+    async with sentinel() as listener, UpstreamClient(lookup=Names()) as upstream:
         with pytest.raises((EgressDenied, FetchFailed, UpstreamUnreachable)) as caught:
             await door(upstream, f"{scheme}://{spelling}:{listener.port}/latest/meta-data/")
 
@@ -249,7 +249,7 @@ async def test_no_spelling_reaches_an_inner_address(spelling: str, scheme: str, 
 async def test_the_listener_notices_when_it_is_allowed() -> None:
     """Ours: the sentinel would notice; it is the guard that keeps it quiet, not the test."""
     async with sentinel() as listener:
-        allowed = Upstream(lookup=Names(), egress_allow=[f"127.0.0.1:{listener.port}"])
+        allowed = UpstreamClient(lookup=Names(), egress_allow=[f"127.0.0.1:{listener.port}"])
         async with allowed as upstream:
             for count, host in enumerate(("127.0.0.1", "inner.test", "0x7f000001", "localhost."), start=1):
                 with pytest.raises(UpstreamUnreachable):
@@ -260,7 +260,7 @@ async def test_the_listener_notices_when_it_is_allowed() -> None:
 @pytest.mark.parametrize("real", [True, False])
 async def test_what_the_real_resolver_makes_of_numbers_is_refused(real: bool) -> None:
     """Ours: getaddrinfo reads numbers as addresses; the answer is judged like any other."""
-    async with sentinel() as listener, Upstream(lookup=None if real else Names()) as upstream:
+    async with sentinel() as listener, UpstreamClient(lookup=None if real else Names()) as upstream:
         for host in ("localhost", "0x7f000001", "localhost."):
             with pytest.raises((EgressDenied, UpstreamUnreachable)):
                 await by_call(upstream, f"http://{host}:{listener.port}/")
@@ -288,8 +288,8 @@ class Rebinding:
 async def test_a_name_that_changes_between_check_and_dial_never_leads_inside(answers: tuple[str, str]) -> None:
     """Ours: what was checked is what is dialled, a thousand times (TEN-5)."""
     names = Rebinding(*answers)
-    unbounded = Rules(failures=2000, reserve=0)
-    async with sentinel() as listener, Upstream(lookup=names, rules=unbounded) as upstream:
+    unbounded = BulkheadLimits(failures=2000, reserve=0)
+    async with sentinel() as listener, UpstreamClient(lookup=names, rules=unbounded) as upstream:
         for _ in range(1000):
             with pytest.raises((EgressDenied, UpstreamUnreachable)):
                 await by_post(upstream, f"http://rebind.test:{listener.port}/")
@@ -302,7 +302,7 @@ async def test_a_name_that_changes_between_check_and_dial_never_leads_inside(ans
 @pytest.mark.parametrize("door", DOORS)
 async def test_ports_of_other_protocols_are_not_dialled(port: int, door: Door) -> None:
     """Ours: a public address is open for the web, not for mail or shells."""
-    async with Upstream(lookup=Names()) as upstream:
+    async with UpstreamClient(lookup=Names()) as upstream:
         with pytest.raises((EgressDenied, FetchFailed)):
             await door(upstream, f"http://public.test:{port}/")
 
@@ -312,7 +312,7 @@ async def test_ports_of_other_protocols_are_not_dialled(port: int, door: Door) -
 async def test_no_other_scheme_is_spoken(scheme: str, door: Door) -> None:
     """Ours: http and https, nothing else."""
     async with sentinel() as listener:
-        async with Upstream(egress_allow=[f"127.0.0.1:{listener.port}"]) as upstream:
+        async with UpstreamClient(egress_allow=[f"127.0.0.1:{listener.port}"]) as upstream:
             with pytest.raises((EgressDenied, FetchFailed)):
                 await door(upstream, f"{scheme}://127.0.0.1:{listener.port}/etc/passwd")
 

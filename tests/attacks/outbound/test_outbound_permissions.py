@@ -18,8 +18,8 @@ from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, FetchFailed, TokenRefused, UpstreamError
 from gateway.upstream.auth.token_endpoint import fetch_token
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 from gateway.upstream.egress.allow_list import NOTHING, AllowList, read_stored
 from gateway.upstream.httpx_transport import guarded_client
@@ -106,11 +106,11 @@ class Lists:
 
 
 @asynccontextmanager
-async def private(lists: Lists, *entries: str) -> AsyncGenerator[tuple[Loopback, Upstream]]:
+async def private(lists: Lists, *entries: str) -> AsyncGenerator[tuple[Loopback, UpstreamClient]]:
     """An upstream on loopback that acme may reach by these names, and the pool before it."""
     async with (
         loopback(says(OK)) as server,
-        Upstream(lookup=Names(), rules=Rules(failures=10_000, reserve=0)) as upstream,
+        UpstreamClient(lookup=Names(), rules=BulkheadLimits(failures=10_000, reserve=0)) as upstream,
     ):
         lists.lists[ACME] = read_stored(f"{entry}:{server.port}" for entry in entries)
         upstream.consult(lists)
@@ -122,39 +122,39 @@ def get(url: str, method: str = "GET") -> UpstreamRequest:
     return UpstreamRequest(method=method, url=url, idempotent=True)
 
 
-async def by_send(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_send(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A declared request."""
     await upstream.send(get(url), tenant=tenant)
 
 
-async def by_listen(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_listen(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A call of an imported operation."""
     await upstream.listen(get(url), tenant=tenant)
 
 
-async def by_ask(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_ask(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A look of a watch."""
     await upstream.ask(get(url), tenant=tenant)
 
 
-async def by_fetch(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_fetch(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A document."""
     await fetch_document(upstream, url, limit=1 << 20, tenant=tenant)
 
 
-async def by_token(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_token(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A client's own token; the listener grants none."""
     scheme = SchemePlan(name="oauth", kind=SchemeKind.CLIENT_CREDENTIALS, token_url=url)
     await fetch_token(upstream, tenant, scheme, Credential(username="client", value="secret"))
 
 
-async def by_httpx(upstream: Upstream, tenant: TenantId, url: str) -> None:
+async def by_httpx(upstream: UpstreamClient, tenant: TenantId, url: str) -> None:
     """A library that speaks httpx."""
     async with guarded_client(upstream, tenant=tenant) as client:
         await client.get(url)
 
 
-Door: TypeAlias = Callable[[Upstream, TenantId, str], Awaitable[None]]
+Door: TypeAlias = Callable[[UpstreamClient, TenantId, str], Awaitable[None]]
 DOORS: Mapping[str, Door] = {
     "send": by_send,
     "listen": by_listen,
@@ -163,17 +163,17 @@ DOORS: Mapping[str, Door] = {
     "token": by_token,
     "httpx": by_httpx,
 }
-doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
+infrastructure = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
 
 
-async def refusal(door: Door, upstream: Upstream, tenant: TenantId, url: str) -> tuple[object, ...]:
+async def refusal(door: Door, upstream: UpstreamClient, tenant: TenantId, url: str) -> tuple[object, ...]:
     """The refusal of a request that must not arrive."""
     with pytest.raises((FetchFailed, UpstreamError, httpx.InvalidURL)) as caught:
         await door(upstream, tenant, url)
     return type(caught.value), str(caught.value), getattr(caught.value, "code", None)
 
 
-@doors
+@infrastructure
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_no_spelling_reaches_the_upstream_of_another_tenant(spelling: str, door: Door) -> None:
     """Ours: an entry permits its own tenant, whatever another one writes, after its calls and beside them (ISO-5)."""
@@ -187,7 +187,7 @@ async def test_no_spelling_reaches_the_upstream_of_another_tenant(spelling: str,
         assert (server.connections, len(server.exchanges)) == seen
 
 
-@doors
+@infrastructure
 async def test_a_permitted_upstream_is_reached_by_its_own_tenant(door: Door) -> None:
     """Ours: the same doors lead there for acme; it is the permission that keeps globex out, not the test (ISO-5)."""
     async with private(Lists(), "billing.internal", "127.0.0.1") as (server, upstream):
@@ -231,7 +231,7 @@ async def test_another_port_is_another_upstream(tenant: TenantId) -> None:
         assert other.connections == 0
 
 
-@doors
+@infrastructure
 @pytest.mark.parametrize("host", ["billing.internal", "127.0.0.1", "alias.test", "localhost", "mapped.test"])
 async def test_a_refusal_does_not_tell_that_another_tenant_may(host: str, door: Door) -> None:
     """Ours: type, code and message are those of an upstream that no tenant may reach, before and after (ISO-5)."""
@@ -310,7 +310,7 @@ async def test_a_permission_is_read_for_each_attempt() -> None:
 
     async with (
         loopback(withdraw) as server,
-        Upstream(lookup=Names(), rules=Rules(failures=100)) as upstream,
+        UpstreamClient(lookup=Names(), rules=BulkheadLimits(failures=100)) as upstream,
     ):
         lists.lists[ACME] = read_stored([server.authority])
         upstream.consult(lists)
@@ -323,7 +323,10 @@ async def test_a_permission_is_read_for_each_attempt() -> None:
 async def test_one_lookup_for_two_tenants_permits_one_of_them() -> None:
     """Ours: tenants that want a name at once share the question, never the permission (ISO-5)."""
     lists = Lists()
-    async with loopback(says(OK)) as server, Upstream(rules=Rules(failures=100)) as upstream:  # the system's resolver
+    async with (
+        loopback(says(OK)) as server,
+        UpstreamClient(rules=BulkheadLimits(failures=100)) as upstream,
+    ):  # the system's resolver
         lists.lists[ACME] = read_stored([f"localhost:{server.port}"])
         upstream.consult(lists)
         url = f"http://localhost:{server.port}/"

@@ -6,7 +6,7 @@ from gateway.domain.http.plans import SchemeKind, SchemePlan
 from gateway.domain.http.requests import Credential, UpstreamRequest
 from gateway.errors import FetchFailed
 from gateway.upstream.auth.credentials import apply
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.document_fetch import fetch_document
 from tests.integration.upstream.loopback import OK, body, loopback, says
 
@@ -29,7 +29,7 @@ async def test_no_redirect_is_followed_and_no_credential_leaves(status: int, loc
         target = location.format(other=other.authority)
         async with (
             loopback(says(body(b"{}", f"Location: {target}", "Refresh: 0; url=/x", status=status))) as server,
-            Upstream(egress_allow=[server.authority, other.authority]) as upstream,
+            UpstreamClient(egress_allow=[server.authority, other.authority]) as upstream,
         ):
             request = UpstreamRequest(method=method, url=f"http://{server.authority}/x", idempotent=method == "GET")
             answer = await upstream.send(apply(request, SECURITY, STORED))
@@ -43,7 +43,7 @@ async def test_no_redirect_is_followed_and_no_credential_leaves(status: int, loc
 
 async def test_a_document_is_fetched_without_any_credential() -> None:
     """Ours: nothing that is stored for a source goes to the place its document comes from (TEN-4)."""
-    async with loopback(says(OK)) as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with loopback(says(OK)) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         await upstream.send(apply(UpstreamRequest(method="GET", url=f"http://{server.authority}/"), SECURITY, STORED))
         await fetch_document(upstream, f"http://{server.authority}/doc", limit=1 << 20)
 

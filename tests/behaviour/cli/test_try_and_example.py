@@ -12,7 +12,7 @@ import pytest
 
 from examples.library.upstream import Library, build_upstream
 from examples.serving import serving as serving_upstream
-from gateway.cli.client.mcp_endpoint import Endpoint
+from gateway.cli.client.mcp_endpoint import McpClient
 from tests.behaviour.cli.conftest import ROOT, environment, serving
 from tests.support.commands import run_gateway
 
@@ -41,7 +41,7 @@ def _run_line(line: str) -> Any:
 
 
 def _first_result(url: str, key: str, tool: str) -> dict[str, object]:
-    with Endpoint(url, key) as endpoint:
+    with McpClient(url, key) as endpoint:
         return endpoint.call(endpoint.find(tool), {})
 
 
@@ -70,7 +70,7 @@ def test_try_with_json_prints_one_object(tmp_path: Path) -> None:
     """
     with serving("try", str(_DOCUMENT), "--expose", "both", "--json", folder=tmp_path) as lines:
         facts: Any = json.loads(_read_until(lines, "}"))
-        with Endpoint(facts["url"], facts["key"]) as endpoint:
+        with McpClient(facts["url"], facts["key"]) as endpoint:
             listed = [*endpoint.tools()]
 
     assert facts["report"]["counts"]["ok"] == 10

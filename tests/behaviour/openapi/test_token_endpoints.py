@@ -12,7 +12,7 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import TokenRefused
 from gateway.upstream.auth.oauth_tokens import Tokens
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 ACME, SOURCE = TenantId("acme"), SourceId("src_1")
@@ -22,7 +22,7 @@ STORED = {"oauth": Credential(username="client", value="secret")}
 @asynccontextmanager
 async def endpoint() -> AsyncGenerator[tuple[RecordingUpstream, Tokens, tuple[tuple[SchemePlan, ...], ...]]]:
     """A token endpoint, what asks it, and a requirement that its tokens meet."""
-    async with recording_upstream() as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with recording_upstream() as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         scheme = SchemePlan(name="oauth", kind=SchemeKind.CLIENT_CREDENTIALS, token_url=f"{server.url}/token")
         yield server, Tokens(upstream), ((scheme,),)
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.protocol.fast_path import recognises
+from gateway.protocol.fast_path import is_candidate
 from tests.behaviour.primitives.conftest import Tenant
 from tests.support.documents import many
 from tests.support.gateway import ACCEPT, META, MODERN
@@ -167,6 +167,6 @@ def test_only_the_plainest_lists_are_recognised() -> None:
         {"more": 1},
     )
 
-    assert all(recognises({**plain, "method": method}) for method in LISTS)
-    assert recognises({**plain, "params": {"cursor": "c"}})
-    assert not any(recognises({**plain, **change}) for change in odd)
+    assert all(is_candidate({**plain, "method": method}) for method in LISTS)
+    assert is_candidate({**plain, "params": {"cursor": "c"}})
+    assert not any(is_candidate({**plain, **change}) for change in odd)

@@ -14,8 +14,8 @@ from mcp_types import CallToolRequestParams
 from mcp_types.methods import serialize_server_result
 
 from gateway.handlers.interfaces import Peer
-from gateway.protocol.fast_path import recognises
-from gateway.protocol.methods.peers import speaking
+from gateway.protocol.fast_path import is_candidate
+from gateway.protocol.methods.peers import peer_for_request
 from gateway.protocol.methods.server import Context
 from gateway.protocol.request_context import Spawn
 from tests.behaviour.protocol.conftest import Acme
@@ -174,9 +174,9 @@ async def test_what_others_put_into_meta_changes_neither_answer_nor_way(
         ctx: Context, params: CallToolRequestParams, spawn: Spawn, *, talks: bool
     ) -> AbstractAsyncContextManager[Peer, None]:
         asked.append(ctx.method)
-        return speaking(ctx, params, spawn, talks=talks)
+        return peer_for_request(ctx, params, spawn, talks=talks)
 
-    monkeypatch.setattr("gateway.protocol.methods.tools.speaking", counted)  # where the SDK hands the call back
+    monkeypatch.setattr("gateway.protocol.methods.tools.peer_for_request", counted)  # where the SDK hands the call back
     levels = ({"io.modelcontextprotocol/logLevel": "info"},) if session is None else ()
     bare, named = (META, {}) if session is None else ({}, {"progressToken": "p"})
     call: dict[str, Any] = {"name": "get_pet", "arguments": {"id": 7}}
@@ -250,5 +250,5 @@ def test_only_the_plainest_form_is_recognised() -> None:
         {"more": 1},
     )
 
-    assert recognises(plain)
-    assert not any(recognises({**plain, **change}) for change in odd)
+    assert is_candidate(plain)
+    assert not any(is_candidate({**plain, **change}) for change in odd)

@@ -13,7 +13,7 @@ import anyio.to_thread
 import httpx
 import pytest
 
-from gateway.app.asgi_app import Hosted
+from gateway.app.asgi_app import GatewayApp
 from gateway.app.python.registrations import Registrations
 from gateway.app.server.listeners import bind
 from gateway.errors import BrokenSetting
@@ -37,7 +37,7 @@ class Doors:
 
 
 @pytest.fixture(scope="module")
-async def doors(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Doors]:
+async def infrastructure(servers: TestServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Doors]:
     """One process, which prints where it listens when it answers."""
     with servers.database() as database:
         environment = {
@@ -82,51 +82,51 @@ def _first_document(child: Forked) -> str:
     raise AssertionError("the gateway ended")
 
 
-async def test_the_admin_api_answers_on_its_own_listener_alone(doors: Doors) -> None:
+async def test_the_admin_api_answers_on_its_own_listener_alone(infrastructure: Doors) -> None:
     """Ours: on the MCP port an admin path is any unknown path, with or without a credential (ISO-6)."""
-    assert doors.facts["url"] != doors.facts["admin_url"]
-    assert (await doors.admin.get("/admin/v1/tenants", headers=OPERATOR)).status_code == 200
-    unknown = await doors.mcp.get("/no/such/path")
+    assert infrastructure.facts["url"] != infrastructure.facts["admin_url"]
+    assert (await infrastructure.admin.get("/admin/v1/tenants", headers=OPERATOR)).status_code == 200
+    unknown = await infrastructure.mcp.get("/no/such/path")
     assert unknown.status_code == 404
     for path in ("/admin/v1/tenants", "/admin/v1/openapi.json", "/admin/v1/doctor", "/admin/v1/", "/admin"):
         for headers in (OPERATOR, {}):
-            answer = await doors.mcp.get(path, headers=headers)
+            answer = await infrastructure.mcp.get(path, headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
             assert _without_id(answer) == _without_id(unknown)
 
 
-async def test_mcp_answers_on_its_listener_alone(doors: Doors) -> None:
+async def test_mcp_answers_on_its_listener_alone(infrastructure: Doors) -> None:
     """Ours: neither MCP nor webhooks are served where the admin API is (ISO-6)."""
-    made = await doors.admin.post("/admin/v1/tenants", headers=OPERATOR, json={"slug": "acme"})
+    made = await infrastructure.admin.post("/admin/v1/tenants", headers=OPERATOR, json={"slug": "acme"})
     assert made.status_code == 201
     body = {"name": "k", "scopes": ["mcp"]}
-    key = (await doors.admin.post("/admin/v1/tenants/acme/keys", headers=OPERATOR, json=body)).json()["key"]
+    key = (await infrastructure.admin.post("/admin/v1/tenants/acme/keys", headers=OPERATOR, json=body)).json()["key"]
     headers = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-    assert (await doors.mcp.post("/t/acme/mcp", headers=headers, json=ping)).status_code not in {401, 403, 404}
+    assert (await infrastructure.mcp.post("/t/acme/mcp", headers=headers, json=ping)).status_code not in {401, 403, 404}
     for path in ("/t/acme/mcp", "/t/acme/sse", "/t/acme/hooks/x"):
-        answer = await doors.admin.post(path, headers=headers, json=ping)
+        answer = await infrastructure.admin.post(path, headers=headers, json=ping)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_probes_answer_on_both_and_numbers_with_the_admin_api(doors: Doors) -> None:
+async def test_probes_answer_on_both_and_numbers_with_the_admin_api(infrastructure: Doors) -> None:
     """Ours: a balancer probes where it sends requests; numbers name tenants and stay inside (ISO-6)."""
-    for client in (doors.mcp, doors.admin):
+    for client in (infrastructure.mcp, infrastructure.admin):
         assert (await client.get((await client.get("/none")).json()["type"])).status_code == 200
         for path in ("/healthz", "/readyz"):
             assert (await client.get(path)).status_code == 200
     headers = {"authorization": f"Bearer {METRICS_KEY}"}
-    assert (await doors.admin.get("/metrics", headers=headers)).status_code == 200
-    assert (await doors.mcp.get("/metrics", headers=headers)).status_code == 404
+    assert (await infrastructure.admin.get("/metrics", headers=headers)).status_code == 200
+    assert (await infrastructure.mcp.get("/metrics", headers=headers)).status_code == 404
 
 
-async def test_both_listeners_end_with_one_signal(doors: Doors) -> None:
+async def test_both_listeners_end_with_one_signal(infrastructure: Doors) -> None:
     """Ours: SIGTERM drains both, and the process exits with 0 (SRV-3). The last test of the process."""
-    doors.child.send_signal(signal.SIGTERM)
+    infrastructure.child.send_signal(signal.SIGTERM)
     with anyio.fail_after(60):
-        assert await anyio.to_thread.run_sync(doors.child.wait) == 0
-    for url in (doors.facts["url"], doors.facts["admin_url"]):
+        assert await anyio.to_thread.run_sync(infrastructure.child.wait) == 0
+    for url in (infrastructure.facts["url"], infrastructure.facts["admin_url"]):
         async with httpx.AsyncClient(trust_env=False) as http:
             with pytest.raises(httpx.TransportError):
                 await http.get(f"{url}/healthz")
@@ -179,7 +179,7 @@ def test_a_taken_admin_port_is_named() -> None:
 @pytest.mark.usefixtures("settings")
 async def test_an_application_in_another_server_has_one_listener() -> None:
     """Ours: what cannot be kept apart is refused, not merged (ISO-6)."""
-    hosted = Hosted(load_settings(admin_port=8081), Registrations())
+    hosted = GatewayApp(load_settings(admin_port=8081), Registrations())
     sent: list[str] = []
 
     async def receive() -> dict[str, str]:

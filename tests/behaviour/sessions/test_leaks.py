@@ -11,13 +11,13 @@ import httpx2
 import pytest
 
 from gateway.connections.connections import Connections
-from gateway.protocol.http.event_streams import Streams
-from gateway.protocol.in_flight import Crowds
-from gateway.protocol.sessions.running_requests import Turns
-from gateway.protocol.stateless.subscriptions import Listens
-from gateway.redis.event_bus import Bus
-from gateway.redis.limits.stream_limiter import Places
-from gateway.redis.wakeups import Channels
+from gateway.protocol.http.event_streams import OpenStreams
+from gateway.protocol.in_flight import InFlightLimiter
+from gateway.protocol.sessions.running_requests import RunningRequests
+from gateway.protocol.stateless.subscriptions import SubscriptionHub
+from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.stream_limiter import StreamLimiter
+from gateway.redis.wakeups import Wakeups
 from tests.behaviour.sessions.conftest import talking_tools
 from tests.support.documents import pets
 from tests.support.events import Events, call
@@ -53,7 +53,7 @@ class House:
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncGenerator[House]:
-    kinds = (Places, Streams, Listens, Turns, Channels, Crowds)
+    kinds = (StreamLimiter, OpenStreams, SubscriptionHub, RunningRequests, Wakeups, InFlightLimiter)
     before = [_living(kind) for kind in (Connections, *kinds)]
     async with (
         recording_upstream() as upstream,
@@ -105,7 +105,7 @@ async def test_nothing_stays_in_use(house: House) -> None:
             return named == ([], [])
 
         await until(is_forgotten)
-    assert _living(Bus)
+    assert _living(EventBus)
 
 
 @pytest.mark.parametrize("rounds", [120, pytest.param(2_000, marks=pytest.mark.long)])

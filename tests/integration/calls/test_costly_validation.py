@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import gateway
-from gateway.calls.costly_validation import CheckLimits, Checks
+from gateway.calls.costly_validation import CheckLimits, CostlyValidation
 from gateway.calls.output_checks import ResultChecks
 from gateway.definitions.json_schema.validator import (
     IN_CHILD,
@@ -53,12 +53,12 @@ async def test_a_dear_value_that_conforms_is_taken() -> None:
     validator, value = _validator(DEAR), {"x": [10**30, *range(20_000)]}
 
     assert isinstance(validator.check(value), Costly)
-    assert await Checks().check(ACME, validator, value) == ()
+    assert await CostlyValidation().check(ACME, validator, value) == ()
 
 
 async def test_a_dear_value_that_does_not_conform_says_where() -> None:
     """Ours: the reason comes back from the child process with its place (CAL-2)."""
-    faults = await Checks().check(ACME, _validator(DEAR), {"x": [*range(20_000), 1.5]})
+    faults = await CostlyValidation().check(ACME, _validator(DEAR), {"x": [*range(20_000), 1.5]})
 
     assert [fault.pointer for fault in faults] == ["/x"]
     assert "does not match its schema" in faults[0].reason
@@ -66,7 +66,7 @@ async def test_a_dear_value_that_does_not_conform_says_where() -> None:
 
 async def test_what_is_beyond_all_bounds_starts_no_process() -> None:
     """Ours: a check that could only be broken off is not begun; the refusal says what to do (ISO-2)."""
-    faults = await Checks(command=MISSING).finish(ACME, _costly(IN_CHILD + 1))
+    faults = await CostlyValidation(command=MISSING).finish(ACME, _costly(IN_CHILD + 1))
 
     assert "send less in one call" in faults[0].reason
 
@@ -88,7 +88,7 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
 ) -> None:
     """Ours: a child process ends at its limits, and the error names them (ISO-2)."""
     with anyio.fail_after(60):
-        faults = await Checks(command=command, limits=limits).finish(ACME, _costly())
+        faults = await CostlyValidation(command=command, limits=limits).finish(ACME, _costly())
 
     assert "more than the 2 seconds or the 128 MiB" in faults[0].reason
 
@@ -96,7 +96,7 @@ async def test_a_check_that_takes_more_than_it_may_is_a_refusal(
 async def test_a_child_has_no_more_memory_than_it_may() -> None:
     """Ours: the limit holds in the real child process (ISO-2)."""
     value: dict[str, object] = {"x": [{} for _ in range(250_000)]}
-    checks = Checks(command=WORKER, limits=CheckLimits(memory_bytes=40 * 2**20))
+    checks = CostlyValidation(command=WORKER, limits=CheckLimits(memory_bytes=40 * 2**20))
     faults = await checks.check(ACME, _validator(DEAR), value)
 
     assert "or the 40 MiB that one check may take" in faults[0].reason
@@ -107,7 +107,7 @@ async def test_a_child_has_no_more_time_than_it_may() -> None:
     constants = [{"const": number + 0.5} for number in range(1_000)]
     schema = {"type": "object", "properties": {"x": {"items": {"oneOf": constants}}}}
     with anyio.fail_after(60):
-        faults = await Checks(command=WORKER, limits=CheckLimits(cpu_s=1)).check(
+        faults = await CostlyValidation(command=WORKER, limits=CheckLimits(cpu_s=1)).check(
             ACME, _validator(schema), {"x": [999.5] * 900}
         )
 
@@ -117,13 +117,13 @@ async def test_a_child_has_no_more_time_than_it_may() -> None:
 async def test_a_check_that_does_not_start_is_no_verdict() -> None:
     """Ours: a fault of ours is not put down to the arguments."""
     with pytest.raises(Unavailable):
-        await Checks(command=MISSING).finish(ACME, _costly())
+        await CostlyValidation(command=MISSING).finish(ACME, _costly())
 
 
 async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_line() -> None:
     """Ours: dear checks of one tenant leave places for all others (ISO-2, ISO-3)."""
-    checks = Checks(command=SLEEPER, places=FairShare("checks", places=4, queue=8, patience_s=60))
-    usual = Checks().places
+    checks = CostlyValidation(command=SLEEPER, places=FairShare("checks", places=4, queue=8, patience_s=60))
+    usual = CostlyValidation().places
     assert (usual.share, usual.places, usual.queue) == (1, 4, 16)
     async with anyio.create_task_group() as group:
         for tenant in (ACME, ACME, ACME, GLOBEX):
@@ -142,7 +142,7 @@ async def test_a_tenant_holds_a_quarter_of_the_places_and_waits_in_a_bounded_lin
 async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
     """Ours: an answer of ten megabytes does not hold up the event loop (ISO-2)."""
     definition = json.dumps({"outputSchema": {"type": "object", "properties": {"x": {"items": {"type": "object"}}}}})
-    output, results = compile_output(definition.encode()), ResultChecks(Checks())
+    output, results = compile_output(definition.encode()), ResultChecks(CostlyValidation())
     raw = b'{"x":[' + b"{}," * 300_000 + b"{}]}"
 
     assert isinstance(output.check_text(raw), Costly)
@@ -155,6 +155,6 @@ async def test_a_result_of_many_parts_is_checked_without_being_read() -> None:
 async def test_a_result_that_cannot_be_checked_now_says_that_the_tool_has_run() -> None:
     """Ours: a busy check after the call is no refusal of the call."""
     definition = json.dumps({"outputSchema": {"type": "object"}}).encode()
-    results = ResultChecks(Checks(places=FairShare("checks", places=0, queue=0)))
+    results = ResultChecks(CostlyValidation(places=FairShare("checks", places=0, queue=0)))
     with pytest.raises(OutputInvalid, match="the tool has run"):
         await results.hold(ACME, compile_output(definition), b'{"x":[' + b"{}," * 60_000 + b"{}]}")

@@ -7,14 +7,14 @@ from functools import partial
 import pytest
 
 from gateway.catalog import tenants
-from gateway.catalog.transaction import Author, Catalog
+from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.events import Event
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.tenants import Tenant
 from gateway.identity.authenticator import digest_key
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.upstream import RecordingUpstream, recording_upstream
 
 BY = Author(caller=Operator(), correlation_id="test")
@@ -24,7 +24,7 @@ BY = Author(caller=Operator(), correlation_id="test")
 class Changes:
     """A catalog, one tenant, and the events that its changes published."""
 
-    catalog: Catalog
+    catalog: CatalogContext
     tenant: Tenant
     upstream: RecordingUpstream
     events: list[Event] = field(default_factory=list[Event])
@@ -38,13 +38,13 @@ async def changes(database_url: str) -> AsyncGenerator[Changes]:
     async def publish(event: Event) -> None:
         events.append(event)
 
-    sealer = Sealer(["secret-key-of-the-tests-0123456789abc"])
+    sealer = EnvelopeCipher(["secret-key-of-the-tests-0123456789abc"])
     async with (
         recording_upstream() as recorder,
         Store(database_url) as store,
-        Upstream(egress_allow=[recorder.authority]) as upstream,
+        UpstreamClient(egress_allow=[recorder.authority]) as upstream,
     ):
-        catalog = Catalog(
+        catalog = CatalogContext(
             store=store,
             sealer=sealer,
             upstream=upstream,

@@ -16,7 +16,7 @@ from gateway.domain.tenancy.principals import Caller, Operator, Principal
 from gateway.errors import Conflict, LimitExceeded
 from gateway.store import idempotency as records
 from gateway.store import jobs
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from tests.integration.catalog.conftest import BY, Changes
 
 SECRET = "mcpg_live_the-text-of-a-new-key"
@@ -62,7 +62,7 @@ async def test_nothing_at_rest_can_be_read_or_guessed(changes: Changes) -> None:
         assert clear not in at_rest
         assert clear.hex().encode() not in at_rest
     assert await reserve(changes.tenant.id, changes.catalog, request) == ANSWER
-    blind = replace(changes.catalog, sealer=Sealer(["another-secret-key-of-the-tests-0123456"]))
+    blind = replace(changes.catalog, sealer=EnvelopeCipher(["another-secret-key-of-the-tests-0123456"]))
     with pytest.raises(AnswerNotKept, match="another key"):
         await reserve(changes.tenant.id, blind, request)
 

@@ -12,10 +12,10 @@ from gateway.catalog.keys import KeyDraft
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft
-from gateway.catalog.snapshots.credential_cache import StoredSecrets
+from gateway.catalog.snapshots.credential_cache import CredentialCache
 from gateway.catalog.transaction import Author
 from gateway.domain.audit import AuditFilter
-from gateway.domain.credentials import Place
+from gateway.domain.credentials import CredentialLocation
 from gateway.domain.identifiers import SourceId, new_profile_id
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.keys import Scope
@@ -37,7 +37,7 @@ from tests.support.primitives import static_tool, tool
 
 BY = Author(caller=Operator(), correlation_id="test")
 ORIGIN = "https://api.example"
-BEARER = CredentialDraft(name="token", place=Place.BEARER, value="s3cr3t-canary", origins=[ORIGIN])
+BEARER = CredentialDraft(name="token", place=CredentialLocation.BEARER, value="s3cr3t-canary", origins=[ORIGIN])
 FETCH = tool("fetch", {"kind": "http", "method": "GET", "url": f"{ORIGIN}/x", "credential": "token"})
 
 
@@ -46,8 +46,8 @@ async def _create_tool(changes: Changes, body: dict[str, Any]) -> None:
     await primitives.create_primitive(changes.tenant.id, changes.catalog, Family.TOOL, draft, by=BY)
 
 
-def _secrets(changes: Changes) -> StoredSecrets:
-    return StoredSecrets(changes.catalog.store, changes.catalog.sealer)
+def _secrets(changes: Changes) -> CredentialCache:
+    return CredentialCache(changes.catalog.store, changes.catalog.sealer)
 
 
 async def test_a_credential_is_for_calls_and_for_no_answer(changes: Changes) -> None:
@@ -70,7 +70,7 @@ async def test_a_credential_goes_on_for_a_minute_without_a_database(
     tenant, catalog, now = changes.tenant.id, changes.catalog, time.monotonic
     await credentials.create_credential(tenant, catalog, BEARER, by=BY)
     async with Store(database_url) as store:
-        secrets = StoredSecrets(store, catalog.sealer)
+        secrets = CredentialCache(store, catalog.sealer)
         kept = await secrets.named(tenant, "token")
         none = await secrets.credentials(tenant, SourceId("src_none"))
     assert kept is not None  # from here on the store is closed, as good as away
@@ -109,17 +109,17 @@ async def test_a_credential_is_kept_until_it_is_forgotten(changes: Changes) -> N
     ("change", "pointer"),
     [
         ({"origins": ["https://api.example/v1"]}, "/origins/0"),
-        ({"place": Place.HEADER}, "/field"),
-        ({"place": Place.HEADER, "field": "Host"}, "/field"),
-        ({"place": Place.HEADER, "field": "Transfer-Encoding"}, "/field"),
-        ({"place": Place.HEADER, "field": "X-Forwarded-For"}, "/field"),
-        ({"place": Place.HEADER, "field": "a b"}, "/field"),
+        ({"place": CredentialLocation.HEADER}, "/field"),
+        ({"place": CredentialLocation.HEADER, "field": "Host"}, "/field"),
+        ({"place": CredentialLocation.HEADER, "field": "Transfer-Encoding"}, "/field"),
+        ({"place": CredentialLocation.HEADER, "field": "X-Forwarded-For"}, "/field"),
+        ({"place": CredentialLocation.HEADER, "field": "a b"}, "/field"),
         ({"field": "X-Key"}, "/field"),
         ({"value": None}, ""),
         ({"username": "u"}, ""),
         ({"value": "not\tascii ü"}, "/value"),
-        ({"place": Place.BASIC}, ""),
-        ({"place": Place.BASIC, "value": None, "username": "a:b", "password": "p"}, "/username"),
+        ({"place": CredentialLocation.BASIC}, ""),
+        ({"place": CredentialLocation.BASIC, "value": None, "username": "a:b", "password": "p"}, "/username"),
     ],
 )
 async def test_parts_that_do_not_belong_together_are_refused(
@@ -137,9 +137,9 @@ async def test_every_place_can_be_stored(changes: Changes) -> None:
     tenant, catalog = changes.tenant.id, changes.catalog
     drafts = [
         BEARER,
-        replace(BEARER, name="h", place=Place.HEADER, field="X-Key"),
-        replace(BEARER, name="q", place=Place.QUERY, field="api_key", value="any thing ü"),
-        replace(BEARER, name="b", place=Place.BASIC, value=None, username="u", password="p:ü"),
+        replace(BEARER, name="h", place=CredentialLocation.HEADER, field="X-Key"),
+        replace(BEARER, name="q", place=CredentialLocation.QUERY, field="api_key", value="any thing ü"),
+        replace(BEARER, name="b", place=CredentialLocation.BASIC, value=None, username="u", password="p:ü"),
     ]
     for draft in drafts:
         await credentials.create_credential(tenant, catalog, draft, by=BY)

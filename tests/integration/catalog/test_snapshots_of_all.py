@@ -11,7 +11,7 @@ from gateway.catalog import policies, profiles
 from gateway.catalog.primitives import primitives
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.validation import PrimitiveDraft
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.catalog.sources import imports
 from gateway.catalog.sources.drafts import SourceDraft
@@ -22,7 +22,7 @@ from gateway.domain.primitives import Family
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.principals import Operator
 from gateway.domain.tenancy.profiles import Profile
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NotFound
 from gateway.store import tenants
 from gateway.store.engine import Db
@@ -44,9 +44,9 @@ class _Code:
         self.names.append(name)
         self.generation += 1
 
-    def primitives(self) -> list[CodePrimitive]:
+    def primitives(self) -> list[PythonPrimitive]:
         return [
-            CodePrimitive(family=Family.TOOL, name=name, definition=b"{}", safety=Safety.SAFE, safety_reasons=())
+            PythonPrimitive(family=Family.TOOL, name=name, definition=b"{}", safety=Safety.SAFE, safety_reasons=())
             for name in self.names
         ]
 
@@ -76,7 +76,11 @@ async def test_a_snapshot_holds_all_that_clients_can_have(changes: Changes) -> N
     snapshot = await Snapshots(catalog.store, code=code).latest(tenant)
 
     origins = {tool.name: tool.origin for tool in snapshot.tools}
-    assert (origins["coded"], origins["own"], origins["list_pets"]) == (Origin.CODE, Origin.CUSTOM, Origin.SOURCE)
+    assert (origins["coded"], origins["own"], origins["list_pets"]) == (
+        PrimitiveOrigin.CODE,
+        PrimitiveOrigin.CUSTOM,
+        PrimitiveOrigin.SOURCE,
+    )
     assert "off" not in origins
     assert [tool.name for tool in snapshot.tools] == sorted(snapshot.by_name)
     assert [one.name for one in snapshot.resources] == ["docs://a"]
@@ -111,12 +115,12 @@ async def test_a_name_of_the_tenants_own_hides_code(changes: Changes, enabled: b
     code.register("same")
     snapshots = Snapshots(changes.catalog.store, code=code)
     snapshot = await snapshots.latest(changes.tenant.id)
-    assert [tool.origin for tool in snapshot.tools] == [Origin.CUSTOM] * enabled
+    assert [tool.origin for tool in snapshot.tools] == [PrimitiveOrigin.CUSTOM] * enabled
     await primitives.remove_primitive(
         changes.tenant.id, changes.catalog, Address(family=Family.TOOL, name="same"), by=BY
     )
     snapshots.note(changes.tenant.id, snapshot.revision + 1)
-    assert [tool.origin for tool in (await snapshots.latest(changes.tenant.id)).tools] == [Origin.CODE]
+    assert [tool.origin for tool in (await snapshots.latest(changes.tenant.id)).tools] == [PrimitiveOrigin.CODE]
 
 
 async def test_the_revisions_of_all_that_is_shown_are_one_question(

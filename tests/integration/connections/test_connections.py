@@ -21,10 +21,10 @@ from gateway.domain.tenancy.tenants import Tenant
 from gateway.errors import NotFound
 from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors
-from gateway.registry.views import Views
+from gateway.registry.views import ViewCache
 from gateway.store import operations, sources, tenants
 from gateway.store.engine import Store
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.clock import NOW
 
 
@@ -97,8 +97,8 @@ def _operation(source: SourceId, number: int) -> StoredOperation:
 @pytest.fixture
 async def house(database_url: str) -> AsyncGenerator[House]:
     """One replica's connections over an empty catalog."""
-    async with Store(database_url) as store, Upstream() as upstream:
-        views = Views(Binder(upstream, NoSecrets(), Validators()))
+    async with Store(database_url) as store, UpstreamClient() as upstream:
+        views = ViewCache(Binder(upstream, NoSecrets(), Validators()))
         async with Connections(Snapshots(store), views, Cursors(b"k" * 32)) as connections:
             yield House(connections, store)
 

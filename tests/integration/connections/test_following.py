@@ -9,8 +9,8 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.catalog.snapshots.credential_cache import StoredSecrets
-from gateway.catalog.snapshots.python_primitives import CodeCatalog, CodePrimitive
+from gateway.catalog.snapshots.credential_cache import CredentialCache
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive, PythonPrimitives
 from gateway.catalog.snapshots.snapshots import Snapshots
 from gateway.connections.connections import Connections, StillValid
 from gateway.definitions.json_schema.validator_cache import Validators
@@ -22,11 +22,11 @@ from gateway.errors import DatabaseUnavailable, NotFound
 from gateway.handlers.binding import Binder
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
-from gateway.registry.views import Views
+from gateway.registry.views import ViewCache
 from gateway.store import tenants
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 NEVER = 1e6
 
@@ -113,16 +113,16 @@ class Code:
 
     generation: int = 0
 
-    def primitives(self) -> Sequence[CodePrimitive]:
+    def primitives(self) -> Sequence[PythonPrimitive]:
         return ()
 
 
 def _parts(
-    store: Store, repair_s: float, still_valid: StillValid | None = None, code: CodeCatalog | None = None
+    store: Store, repair_s: float, still_valid: StillValid | None = None, code: PythonPrimitives | None = None
 ) -> Replica:
-    sealer = Sealer(("secret-key-of-the-tests-0123456789abc",))
+    sealer = EnvelopeCipher(("secret-key-of-the-tests-0123456789abc",))
     snapshots = Snapshots(store, code=code)
-    views = Views(Binder(Upstream(), StoredSecrets(store, sealer), Validators()))
+    views = ViewCache(Binder(UpstreamClient(), CredentialCache(store, sealer), Validators()))
     connections = Connections(
         snapshots,
         views,
@@ -332,14 +332,14 @@ async def test_following_ends_with_the_connections(store: Store) -> None:
 
 async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: Store) -> None:
     """Ours: a key's end moves the catalog, so its followers end also when nobody tells of the key (TEN-2)."""
-    doors = Doors()
-    made = _parts(store, NEVER, doors)
+    infrastructure = Doors()
+    made = _parts(store, NEVER, infrastructure)
     async with made.connections:
         acme = await made.create("acme")
         first, second, other = Heard(), Heard(), Heard()
         for heard, key in ((first, "key_1"), (second, "key_1"), (other, "key_2")):
             made.connections.subscribe(await made.show(acme, key), heard)
-        doors.ended.add("key_1")
+        infrastructure.ended.add("key_1")
         _tell(made, acme, await made.advance(acme))
         for heard in (first, second):
             await heard.until(None)
@@ -353,19 +353,19 @@ async def test_with_each_revision_whoever_may_no_longer_follow_is_let_go(store: 
 
 async def test_a_key_that_ends_without_a_change_is_found_by_the_timer(store: Store) -> None:
     """Ours: expiry moves no catalog; the timer asks, and asks again while nobody can answer (TEN-2, SRV-4)."""
-    doors = Doors(is_away=True)
-    made = _parts(store, 0.02, doors)
+    infrastructure = Doors(is_away=True)
+    made = _parts(store, 0.02, infrastructure)
     async with made.connections:
         acme, globex = await made.create("acme"), await made.create("globex")
         ended, stays = Heard(), Heard()
         made.connections.subscribe(await made.show(acme), ended)
         made.connections.subscribe(await made.show(globex, "key_2"), stays)
-        doors.ended.add("key_1")
+        infrastructure.ended.add("key_1")
         with anyio.fail_after(10):
-            while doors.asked < 3:
+            while infrastructure.asked < 3:
                 await anyio.lowlevel.checkpoint()
         assert ended.revisions == []
-        doors.is_away = False
+        infrastructure.is_away = False
         await ended.until(None)
 
         assert made.connections.follower_count == 1

@@ -16,11 +16,11 @@ from gateway.domain.identifiers import OperationId, SourceId
 from gateway.domain.primitives import Family
 from gateway.domain.results import Completions
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import EgressDenied, HandlerFailed, NotFound, UpstreamError
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import Exchange, Loopback, loopback
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
@@ -46,7 +46,7 @@ class Place:
 @pytest.fixture
 async def place() -> AsyncGenerator[Place]:
     """A tenant without primitives and an API that answers `{"ok":true}`."""
-    async with recording_upstream() as api, Upstream(egress_allow=[api.authority]) as upstream:
+    async with recording_upstream() as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         yield Place(Household(upstream), api)
 
 
@@ -245,7 +245,7 @@ async def _never(exchange: Exchange) -> bool:
 @asynccontextmanager
 async def _hanging() -> AsyncGenerator[tuple[Household, Loopback]]:
     """A tenant whose tool `hangs` asks an API that never answers."""
-    async with loopback(_never) as api, Upstream(egress_allow=[api.authority]) as upstream:
+    async with loopback(_never) as api, UpstreamClient(egress_allow=[api.authority]) as upstream:
         house = Household(upstream)
         url = f"http://{api.authority}/"
         house.has_tool("hangs", {"kind": "http", "method": "GET", "url": url, "timeout_s": 0.1})
@@ -449,7 +449,7 @@ def _operation(place: Place) -> Tool:
         definition=json.dumps({"name": "call_pet", "inputSchema": schema}).encode(),
         safety=Safety.MODERATE,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=OperationId("opr_1"),
         source=SourceId("src_1"),
         source_name="pets",

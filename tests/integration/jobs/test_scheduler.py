@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from gateway.domain.identifiers import TenantId
-from gateway.jobs.scheduler import AT_ONCE_EACH, Rounds
+from gateway.jobs.scheduler import AT_ONCE_EACH, JobScheduler
 from gateway.store import jobs, tenants
 from gateway.store.engine import Store
-from gateway.store.jobs import DueWork
+from gateway.store.jobs import Job
 from tests.integration.store.samples import make_tenant
 from tests.support.replicas import until
 from tests.support.servers import TestDatabase, execute
@@ -31,7 +31,7 @@ async def _due(store: Store, slug: str, count: int) -> TenantId:
     async with store.transaction(tenant.id) as db:
         await tenants.insert(tenant, db)
         for number in range(count):
-            work = DueWork(tenant=tenant.id, id=f"{slug}_{number}", kind=_KIND, due_at=now)
+            work = Job(tenant=tenant.id, id=f"{slug}_{number}", kind=_KIND, due_at=now)
             await jobs.put(tenant.id, db, work)
     return tenant.id
 
@@ -40,7 +40,7 @@ async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
     """Ours: whoever moves it first does it, whatever the others saw (RES-5)."""
     done: Counter[str] = Counter()
 
-    async def perform(due: DueWork) -> None:
+    async def perform(due: Job) -> None:
         later = datetime.now(UTC) + timedelta(hours=1)
         async with store.transaction(due.tenant) as db:
             if await jobs.move(due.tenant, db, due.id, seen=due.due_at, to=later):
@@ -49,7 +49,7 @@ async def test_each_piece_is_done_by_one_replica(store: Store) -> None:
     async with store:
         for slug in ("acme", "globex"):
             await _due(store, slug, 30)
-        one, other = (Rounds(store, {_KIND: perform}, pause_s=0.01) for _ in range(2))
+        one, other = (JobScheduler(store, {_KIND: perform}, pause_s=0.01) for _ in range(2))
         async with one, other:
 
             async def is_done() -> bool:
@@ -69,7 +69,7 @@ async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
         stuck = await _due(store, "acme", 20)
         await _due(store, "globex", 20)
 
-        async def perform(due: DueWork) -> None:
+        async def perform(due: Job) -> None:
             nonlocal most
             running[due.tenant] += 1
             most = max(most, running[due.tenant])
@@ -80,7 +80,7 @@ async def test_a_tenants_slow_work_is_in_nobodys_way(store: Store) -> None:
             running[due.tenant] -= 1
             done.add(due.id)  # what was seen before it was removed may be done again
 
-        async with Rounds(store, {_KIND: perform}, pause_s=0.01):
+        async with JobScheduler(store, {_KIND: perform}, pause_s=0.01):
 
             async def is_done() -> bool:
                 return sum(name.startswith("globex") for name in done) == 20
@@ -108,14 +108,14 @@ async def test_a_tenants_backlog_hides_nobody_elses_work(store: Store, database:
         )
         done = anyio.Event()
 
-        async def perform(due: DueWork) -> None:
+        async def perform(due: Job) -> None:
             if due.tenant == small:
                 done.set()
             await anyio.sleep_forever()
 
         async with store.unscoped() as db:
             seen = await jobs.page(db, until=datetime.now(UTC), limit=10, of_each=3)
-        async with Rounds(store, {_KIND: perform}, pause_s=600):
+        async with JobScheduler(store, {_KIND: perform}, pause_s=600):
             with anyio.fail_after(30):
                 await done.wait()
 
@@ -137,16 +137,16 @@ async def test_work_that_fails_is_due_again_and_other_kinds_are_left_alone(store
     """Ours: a round survives whatever a piece of work raises (SRV-4)."""
     tried: Counter[str] = Counter()
 
-    async def perform(due: DueWork) -> None:
+    async def perform(due: Job) -> None:
         tried[due.id] += 1
         raise RuntimeError("broken")
 
     async with store:
         tenant = await _due(store, "acme", 1)
         async with store.transaction(tenant) as db:
-            other = DueWork(tenant=tenant, id="other", kind="of another version", due_at=datetime.now(UTC))
+            other = Job(tenant=tenant, id="other", kind="of another version", due_at=datetime.now(UTC))
             await jobs.put(tenant, db, other)
-        async with Rounds(store, {_KIND: perform}, pause_s=0.01):
+        async with JobScheduler(store, {_KIND: perform}, pause_s=0.01):
 
             async def is_tried_again() -> bool:
                 return tried["acme_0"] > 2

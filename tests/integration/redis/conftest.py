@@ -18,11 +18,11 @@ import redis.asyncio
 from gateway.domain.identifiers import TenantId
 from gateway.domain.sessions import SessionRecord
 from gateway.embedded.binaries import redis_program
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import Life
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import ReplicaHeartbeat
 from gateway.redis.sessions.keys import SessionKeys
 from gateway.redis.sessions.records import new_session_id
-from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stores import SessionStores, session_stores
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"the secret of all replicas"
@@ -104,8 +104,8 @@ async def raw(redis_url: str) -> AsyncGenerator[Any]:
 class Two:
     """Two replicas and one session that both know."""
 
-    here: Backing
-    there: Backing
+    here: SessionStores
+    there: SessionStores
     record: SessionRecord
 
     @property
@@ -129,7 +129,11 @@ def make_record(tenant: TenantId = ACME, subject: str = "somebody") -> SessionRe
 @pytest.fixture
 async def two(redis_url: str) -> AsyncGenerator[Two]:
     """A session made at one of two replicas."""
-    async with Bus(redis_url, secret=SECRET) as here, Bus(redis_url, secret=SECRET) as there, Life(here):
-        backing, record = back_sessions(here, idle_s=60), make_record()
-        await backing.sessions.create(record, cap=10)
-        yield Two(backing, back_sessions(there, idle_s=60), record)
+    async with (
+        EventBus(redis_url, secret=SECRET) as here,
+        EventBus(redis_url, secret=SECRET) as there,
+        ReplicaHeartbeat(here),
+    ):
+        stores, record = session_stores(here, idle_s=60), make_record()
+        await stores.sessions.create(record, cap=10)
+        yield Two(stores, session_stores(there, idle_s=60), record)

@@ -9,11 +9,11 @@ import pytest
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.errors import LimitExceeded, NotFound
-from gateway.redis.event_bus import Bus
-from gateway.redis.limits.stream_limiter import Places
+from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.redis.sessions.keys import STANDALONE, SessionKeys
 from gateway.redis.sessions.records import share_of
-from gateway.redis.sessions.stores import Backing, back_sessions
+from gateway.redis.sessions.stores import SessionStores, session_stores
 from gateway.redis.sessions.stream_log import START
 from gateway.redis.sessions.subscriptions import MAX_SUBSCRIPTIONS
 from tests.integration.redis.conftest import ACME, GLOBEX, SECRET, OwnRedis, Two, make_record, until
@@ -80,7 +80,7 @@ async def test_whoever_listens_to_a_session_is_woken(two: Two) -> None:
         await wait()
         await two.here.questions.answer(two.keys, "q-1", b"yes")
         await wait()
-        await two.here.logs.greet(two.keys)
+        await two.here.logs.take_over(two.keys)
         await wait()
         await two.here.sessions.remove(two.record.tenant, two.record.id)
         await wait()
@@ -112,19 +112,19 @@ async def test_channels_stand_again_after_redis_was_away(own_redis: OwnRedis) ->
         nonlocal rung
         rung += 1
 
-    async with Bus(own_redis.url, secret=SECRET) as bus:
-        backing = back_sessions(bus, idle_s=60)
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
+        stores = session_stores(bus, idle_s=60)
         async with bus.hearing("some:channel", ring):
             own_redis.kill()
             await until(lambda: not bus.is_live)
             await own_redis.start()
             await until(lambda: rung > 0)  # told to look
             record = make_record()
-            await backing.sessions.create(record, cap=10)
-            keys = backing.sessions.keys(record.tenant, record.id)
+            await stores.sessions.create(record, cap=10)
+            keys = stores.sessions.keys(record.tenant, record.id)
             async with bus.hearing(keys.wake, ring):
                 before = rung
-                await backing.logs.append(keys, STANDALONE, b"told")
+                await stores.logs.append(keys, STANDALONE, b"told")
                 await until(lambda: rung > before)
 
 
@@ -134,11 +134,11 @@ async def test_subscribers_find_an_update_in_their_logs(two: Two) -> None:
     await two.here.sessions.create(other, cap=10)
     await two.here.subscriptions.subscribe(two.keys, "note://1")
 
-    told = await two.there.subscriptions.tell(ACME, "note://1")
+    told = await two.there.subscriptions.publish(ACME, "note://1")
 
     found = await two.there.logs.read(two.keys, STANDALONE, START)
     assert (told, [message.uri for message in found.messages]) == (1, ["note://1"])
-    assert await two.there.subscriptions.tell(ACME, "note://2") == 0
+    assert await two.there.subscriptions.publish(ACME, "note://2") == 0
     others = two.here.sessions.keys(other.tenant, other.id)
     assert (await two.here.logs.read(others, STANDALONE, START)).messages == []
 
@@ -147,7 +147,7 @@ async def test_an_update_of_another_tenants_resource_is_not_told(two: Two) -> No
     """Ours: the same URI in another tenant is another resource (TEN-1)."""
     await two.here.subscriptions.subscribe(two.keys, "note://1")
 
-    assert await two.there.subscriptions.tell(GLOBEX, "note://1") == 0
+    assert await two.there.subscriptions.publish(GLOBEX, "note://1") == 0
 
 
 async def test_after_unsubscribing_nothing_is_told(two: Two) -> None:
@@ -156,7 +156,7 @@ async def test_after_unsubscribing_nothing_is_told(two: Two) -> None:
     await two.there.subscriptions.unsubscribe(two.keys, "note://1")
     await two.there.subscriptions.unsubscribe(two.keys, "note://2")
 
-    assert await two.here.subscriptions.tell(ACME, "note://1") == 0
+    assert await two.here.subscriptions.publish(ACME, "note://1") == 0
 
 
 async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
@@ -164,9 +164,9 @@ async def test_subscribing_twice_is_being_told_once(two: Two) -> None:
     for _ in range(2):
         await two.here.subscriptions.subscribe(two.keys, "note://1")
 
-    assert await two.here.subscriptions.tell(ACME, "note://1") == 1
+    assert await two.here.subscriptions.publish(ACME, "note://1") == 1
     await two.here.subscriptions.unsubscribe(two.keys, "note://1")
-    assert await two.here.subscriptions.tell(ACME, "note://1") == 0
+    assert await two.here.subscriptions.publish(ACME, "note://1") == 0
 
 
 async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> None:
@@ -175,19 +175,19 @@ async def test_what_changes_often_before_it_is_read_is_told_once(two: Two) -> No
     for uri in ("note://1", "note://2"):
         await subscriptions.subscribe(two.keys, uri)
     for uri in ("note://1", "note://2", "note://1", "note://1"):
-        assert await subscriptions.tell(ACME, uri) == 1
+        assert await subscriptions.publish(ACME, uri) == 1
 
-    greeted = await logs.greet(two.keys)
+    greeted = await logs.take_over(two.keys)
     assert greeted is not None
     reader = greeted[0]
     first = await logs.read(two.keys, STANDALONE, START, reader=reader)
     assert [message.uri for message in first.messages] == ["note://1", "note://2"]
-    await subscriptions.tell(ACME, "note://1")  # before it is noted how far was sent
+    await subscriptions.publish(ACME, "note://1")  # before it is noted how far was sent
     second = await logs.read(two.keys, STANDALONE, first.messages[-1].id, reader=reader)
     assert [message.uri for message in second.messages] == ["note://1"]
     await subscriptions.unsubscribe(two.keys, "note://1")
     await subscriptions.subscribe(two.keys, "note://1")
-    await subscriptions.tell(ACME, "note://1")
+    await subscriptions.publish(ACME, "note://1")
     third = await logs.read(two.keys, STANDALONE, second.messages[-1].id, reader=reader)
     assert [message.uri for message in third.messages] == ["note://1"]
 
@@ -197,7 +197,7 @@ async def test_a_session_that_has_expired_is_not_told(two: Two, raw: Any) -> Non
     await two.here.subscriptions.subscribe(two.keys, "note://1")
     await raw.delete(two.keys.record)
 
-    assert await two.there.subscriptions.tell(ACME, "note://1") == 0
+    assert await two.there.subscriptions.publish(ACME, "note://1") == 0
     assert [key async for key in raw.scan_iter("*subscribers*")] == []
 
 
@@ -241,17 +241,17 @@ async def test_a_nonce_is_used_once_in_its_tenant(two: Two) -> None:
 
 
 @pytest.fixture
-async def backings(redis_url: str) -> AsyncGenerator[tuple[Backing, Backing]]:
-    async with Bus(redis_url, secret=SECRET) as here, Bus(redis_url, secret=SECRET) as there:
-        yield back_sessions(here, idle_s=60), back_sessions(there, idle_s=60)
+async def backings(redis_url: str) -> AsyncGenerator[tuple[SessionStores, SessionStores]]:
+    async with EventBus(redis_url, secret=SECRET) as here, EventBus(redis_url, secret=SECRET) as there:
+        yield session_stores(here, idle_s=60), session_stores(there, idle_s=60)
 
 
-async def _fill(stack: contextlib.AsyncExitStack, places: Places, key: KeyId, count: int, cap: int) -> None:
+async def _fill(stack: contextlib.AsyncExitStack, places: StreamLimiter, key: KeyId, count: int, cap: int) -> None:
     for _ in range(count):
         await stack.enter_async_context(places.hold(ACME, key, cap))
 
 
-async def test_streams_are_counted_over_replicas(backings: tuple[Backing, Backing]) -> None:
+async def test_streams_are_counted_over_replicas(backings: tuple[SessionStores, SessionStores]) -> None:
     """Ours: the tenant's streams are counted exactly, wherever they are open (TEN-3)."""
     here, there = backings
     async with contextlib.AsyncExitStack() as stack:
@@ -266,7 +266,7 @@ async def test_streams_are_counted_over_replicas(backings: tuple[Backing, Backin
         assert (len(here.places), len(there.places)) == (1, 0)
 
 
-async def test_one_key_leaves_streams_to_the_others(backings: tuple[Backing, Backing]) -> None:
+async def test_one_key_leaves_streams_to_the_others(backings: tuple[SessionStores, SessionStores]) -> None:
     """Ours: a key cannot lock out the rest of its tenant (TEN-3)."""
     here, there = backings
     assert share_of(20) == 18
@@ -277,7 +277,7 @@ async def test_one_key_leaves_streams_to_the_others(backings: tuple[Backing, Bac
         await _fill(stack, there.places, BOB, 2, 20)
 
 
-async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[Backing, Backing]) -> None:
+async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[SessionStores, SessionStores]) -> None:
     """Ours: neither can one subject with its sessions (TEN-3)."""
     here, there = backings
     for _ in range(9):
@@ -294,9 +294,9 @@ async def test_one_subject_leaves_sessions_to_the_others(backings: tuple[Backing
 async def test_without_redis_each_replica_counts_by_itself(own_redis: OwnRedis) -> None:
     """Ours: the cap holds on each replica while Redis is away (TEN-3)."""
     await own_redis.start()
-    async with Bus(own_redis.url, secret=SECRET) as bus:
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
         own_redis.kill()
-        places = back_sessions(bus, idle_s=60).places
+        places = session_stores(bus, idle_s=60).places
         async with contextlib.AsyncExitStack() as stack:
             await _fill(stack, places, ALICE, 2, 2)
             with pytest.raises(LimitExceeded):

@@ -12,7 +12,7 @@ from gateway.domain.events import CatalogMoved, Event, SessionEnded
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
 from gateway.redis.envelopes import Envelope
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from tests.integration.redis.conftest import OwnRedis, until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -22,7 +22,7 @@ SECRET = b"the secret of all replicas"
 class Heard:
     """A listener that can be waited for."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: EventBus) -> None:
         self.events: list[Event] = []
         self._changed = anyio.Event()
         self.unsubscribe = bus.subscribe(self._hear)
@@ -39,12 +39,12 @@ class Heard:
 
 
 @pytest.fixture
-async def bus(redis_url: str) -> AsyncGenerator[Bus]:
-    async with Bus(redis_url, secret=SECRET) as opened:
+async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
+    async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 
 
-async def _publish_until_heard(bus: Bus, heard: Heard, event: Event) -> None:
+async def _publish_until_heard(bus: EventBus, heard: Heard, event: Event) -> None:
     """Say it again until the way is open."""
     with anyio.fail_after(20):
         while event not in heard.events:
@@ -53,9 +53,9 @@ async def _publish_until_heard(bus: Bus, heard: Heard, event: Event) -> None:
             await anyio.sleep(0.05)
 
 
-async def test_every_replica_hears_every_event(redis_url: str, bus: Bus) -> None:
+async def test_every_replica_hears_every_event(redis_url: str, bus: EventBus) -> None:
     """Ours: an event reaches all replicas, also the one that says it, of all tenants."""
-    async with Bus(redis_url, secret=SECRET) as other:
+    async with EventBus(redis_url, secret=SECRET) as other:
         here, there = Heard(bus), Heard(other)
         for event in (CatalogMoved(tenant=ACME, revision=3), SessionEnded(tenant=GLOBEX, session="s")):
             await bus.publish(event)
@@ -65,7 +65,7 @@ async def test_every_replica_hears_every_event(redis_url: str, bus: Bus) -> None
     assert here.events == there.events
 
 
-async def test_events_come_in_the_order_they_were_said(bus: Bus) -> None:
+async def test_events_come_in_the_order_they_were_said(bus: EventBus) -> None:
     """Ours: one replica's events are not reordered."""
     heard = Heard(bus)
     events = [CatalogMoved(tenant=ACME, revision=revision) for revision in range(200)]
@@ -76,7 +76,7 @@ async def test_events_come_in_the_order_they_were_said(bus: Bus) -> None:
     assert heard.events == events
 
 
-async def test_whoever_unsubscribed_hears_nothing(bus: Bus) -> None:
+async def test_whoever_unsubscribed_hears_nothing(bus: EventBus) -> None:
     """Ours: a closed part is not called any more; ending twice does no harm."""
     gone, here = Heard(bus), Heard(bus)
     gone.unsubscribe()
@@ -88,7 +88,7 @@ async def test_whoever_unsubscribed_hears_nothing(bus: Bus) -> None:
     assert gone.events == []
 
 
-async def test_a_listener_that_breaks_does_not_stop_the_others(bus: Bus) -> None:
+async def test_a_listener_that_breaks_does_not_stop_the_others(bus: EventBus) -> None:
     """Ours: its error is logged, the next listener and the next event come through."""
 
     def broken(_: Event) -> None:
@@ -105,9 +105,9 @@ async def test_a_listener_that_breaks_does_not_stop_the_others(bus: Bus) -> None
     assert [line["event"] for line in lines] == ["listener_failed"] * 2
 
 
-async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: Bus) -> None:
+async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: EventBus) -> None:
     """Ours: one Redis can serve several gateways."""
-    async with Bus(redis_url, secret=SECRET, namespace="gw:t:x") as other:
+    async with EventBus(redis_url, secret=SECRET, namespace="gw:t:x") as other:
         here, there = Heard(bus), Heard(other)
         event = CatalogMoved(tenant=ACME, revision=1)
         await bus.publish(event)
@@ -118,7 +118,7 @@ async def test_namespaces_do_not_hear_each_other(redis_url: str, bus: Bus) -> No
     assert len(here.events) == len(there.events) == 1
 
 
-async def test_a_forged_message_is_dropped_and_logged(bus: Bus, raw: Any) -> None:
+async def test_a_forged_message_is_dropped_and_logged(bus: EventBus, raw: Any) -> None:
     """Ours: whoever can publish in this Redis is not believed (TEN-5)."""
     heard = Heard(bus)
     channel, good = Envelope(namespace="gw", secret=SECRET).seal(CatalogMoved(tenant=ACME, revision=9))
@@ -138,7 +138,7 @@ async def test_a_forged_message_is_dropped_and_logged(bus: Bus, raw: Any) -> Non
 async def test_a_restarted_redis_is_found_again(own_redis: OwnRedis) -> None:
     """Ours: events flow again by themselves, and whoever keeps something is told that it may have missed one."""
     await own_redis.start()
-    async with Bus(own_redis.url, secret=SECRET) as bus:
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
         heard = Heard(bus)
@@ -163,7 +163,7 @@ async def test_a_redis_that_hangs_is_noticed(own_redis: OwnRedis, monkeypatch: p
     monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.1)
     monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.5)
     await own_redis.start()
-    async with Bus(own_redis.url, secret=SECRET) as bus:
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
         gap = anyio.Event()
         bus.subscribe_gaps(gap.set)
         own_redis.freeze()
@@ -180,7 +180,7 @@ async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.M
     monkeypatch.setattr("gateway.redis.event_bus._HEARTBEAT_S", 0.05)
     monkeypatch.setattr("gateway.redis.event_bus._SILENCE_S", 0.4)
     with capture_logs() as lines:
-        async with Bus(redis_url, secret=SECRET) as bus:
+        async with EventBus(redis_url, secret=SECRET) as bus:
             await anyio.sleep(1.0)
             await bus.check()
 
@@ -189,7 +189,7 @@ async def test_silence_alone_is_no_failure(redis_url: str, monkeypatch: pytest.M
 
 async def test_a_bus_opens_without_redis_and_finds_it_later(own_redis: OwnRedis) -> None:
     """Ours: a replica that starts while Redis is away does not give up; it says that it is not ready."""
-    async with Bus(own_redis.url, secret=SECRET) as bus:
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
         with pytest.raises(RedisUnavailable):
             await bus.check()
         heard = Heard(bus)
@@ -212,7 +212,7 @@ async def test_closing_ends_what_was_spawned(redis_url: str) -> None:
         raise ValueError("a bug")
 
     with capture_logs() as lines:
-        async with Bus(redis_url, secret=SECRET) as bus:
+        async with EventBus(redis_url, secret=SECRET) as bus:
             bus.spawn(wait)
             bus.spawn(fail)
             await bus.check()

@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.domain.events import CatalogMoved, Event
-from gateway.redis.audit_spool import Overflow
-from gateway.redis.event_bus import Bus
-from gateway.redis.sessions.stores import back_sessions
+from gateway.redis.audit_spool import AuditSpool
+from gateway.redis.event_bus import EventBus
+from gateway.redis.sessions.stores import session_stores
 from gateway.redis.sessions.stream_log import START
 from tests.integration.redis.conftest import ACME, make_record
 
@@ -17,13 +17,16 @@ OLD, NEW = b"o" * 32, b"n" * 32
 
 
 @pytest.fixture
-async def both(redis_url: str) -> AsyncGenerator[Sequence[Bus]]:
+async def both(redis_url: str) -> AsyncGenerator[Sequence[EventBus]]:
     """A replica that signs with the new key already, and one that still signs with the old one; both know both."""
-    async with Bus(redis_url, secret=NEW, older=[OLD]) as here, Bus(redis_url, secret=OLD, older=[NEW]) as there:
+    async with (
+        EventBus(redis_url, secret=NEW, older=[OLD]) as here,
+        EventBus(redis_url, secret=OLD, older=[NEW]) as there,
+    ):
         yield here, there
 
 
-async def test_events_are_heard(both: Sequence[Bus]) -> None:
+async def test_events_are_heard(both: Sequence[EventBus]) -> None:
     """Ours: nothing that is told during the change is lost (TEN-4, RES-4)."""
     for speaker, hearer in (both, both[::-1]):
         heard: list[Event] = []
@@ -41,10 +44,10 @@ async def test_events_are_heard(both: Sequence[Bus]) -> None:
         assert heard == [CatalogMoved(tenant=ACME, revision=7)]
 
 
-async def test_streams_of_sessions_go_on(both: Sequence[Bus]) -> None:
+async def test_streams_of_sessions_go_on(both: Sequence[EventBus]) -> None:
     """Ours: what one has written for a client the other sends (TEN-4, SRV-2)."""
     for writer, reader in (both, both[::-1]):
-        writing, reading = back_sessions(writer, idle_s=60), back_sessions(reader, idle_s=60)
+        writing, reading = session_stores(writer, idle_s=60), session_stores(reader, idle_s=60)
         record = make_record()
         await writing.sessions.create(record, cap=10)
         keys = writing.sessions.keys(ACME, record.id)
@@ -53,10 +56,10 @@ async def test_streams_of_sessions_go_on(both: Sequence[Bus]) -> None:
         assert [message.text for message in found.messages] == [b"said"]
 
 
-async def test_what_waits_comes_back(both: Sequence[Bus]) -> None:
+async def test_what_waits_comes_back(both: Sequence[EventBus]) -> None:
     """Ours: an entry of the trail is none the less ours for its older key, and a stranger's is none (TEN-4, SRV-4)."""
-    here, there = Overflow(both[0], secret=NEW, older=[OLD]), Overflow(both[1], secret=OLD, older=[NEW])
-    stranger = Overflow(both[0], secret=b"x" * 32)
+    here, there = AuditSpool(both[0], secret=NEW, older=[OLD]), AuditSpool(both[1], secret=OLD, older=[NEW])
+    stranger = AuditSpool(both[0], secret=b"x" * 32)
     for overflow in (here, there, stranger):
         overflow.belong_to("one")
     await there.keep([b"of the old"])

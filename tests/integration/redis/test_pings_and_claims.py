@@ -1,8 +1,8 @@
 """Pings and claims of a session as two replicas see them in Redis."""
 
-from gateway.redis.event_bus import Bus
-from gateway.redis.heartbeat import Life
-from gateway.redis.sessions.stores import back_sessions
+from gateway.redis.event_bus import EventBus
+from gateway.redis.heartbeat import ReplicaHeartbeat
+from gateway.redis.sessions.stores import session_stores
 from tests.integration.redis.conftest import SECRET, Two, make_record
 
 REQUEST = b'"one"'
@@ -40,7 +40,7 @@ async def test_an_ended_session_is_pinged_no_more(two: Two) -> None:
     await two.here.sessions.remove(two.record.tenant, two.record.id)
 
     assert await two.there.questions.ping(two.keys, "", "p1", is_patient=True) == "ended"
-    assert await two.there.claims.of(two.keys, "s", REQUEST).take()
+    assert await two.there.claims.of(two.keys, "s", REQUEST).acquire()
     assert await two.there.questions.look(two.keys, "p1") is None
 
 
@@ -48,38 +48,38 @@ async def test_a_claimed_id_is_nobody_elses_until_it_is_given_back(two: Two) -> 
     """Ours: neither another claim nor the stream of another request gets it (SRV-2)."""
     here, there, keys = two.here, two.there, two.keys
     claim = here.claims.of(keys, "mine", REQUEST)
-    assert await claim.take()
+    assert await claim.acquire()
 
     other = there.claims.of(keys, "theirs", REQUEST)
-    assert not await other.take()
-    await other.give_back()  # it has nothing to give back
+    assert not await other.acquire()
+    await other.release()  # it has nothing to give back
     assert await there.logs.open(keys, "rtheirs", REQUEST) == ""
-    assert await there.claims.of(keys, "theirs", b"1").take()
-    await claim.give_back()
+    assert await there.claims.of(keys, "theirs", b"1").acquire()
+    await claim.release()
     assert await there.logs.open(keys, "rtheirs", REQUEST)
-    assert not await here.claims.of(keys, "again", REQUEST).take()
+    assert not await here.claims.of(keys, "again", REQUEST).acquire()
 
 
 async def test_a_claim_becomes_a_stream(two: Two) -> None:
     """Ours: the stream of the same request takes the id over, and keeps it when the claim is given back (SRV-2)."""
     claim = two.here.claims.of(two.keys, "rmine", REQUEST)
-    assert await claim.take()
+    assert await claim.acquire()
     assert await two.here.logs.open(two.keys, "rmine", REQUEST)
-    await claim.give_back()
+    await claim.release()
 
-    assert not await two.there.claims.of(two.keys, "theirs", REQUEST).take()
+    assert not await two.there.claims.of(two.keys, "theirs", REQUEST).acquire()
     assert await two.here.logs.append(two.keys, "rmine", b"{}", is_final=True)
-    assert await two.there.claims.of(two.keys, "theirs", REQUEST).take()
+    assert await two.there.claims.of(two.keys, "theirs", REQUEST).acquire()
 
 
 async def test_a_claim_ends_with_its_replica(redis_url: str) -> None:
     """Ours: nobody waits for what a replica that is gone has claimed (SRV-3)."""
     record = make_record()
-    async with Bus(redis_url, secret=SECRET) as there:
-        backing = back_sessions(there, idle_s=60)
-        await backing.sessions.create(record, cap=10)
-        keys = backing.sessions.keys(record.tenant, record.id)
-        async with Bus(redis_url, secret=SECRET) as here, Life(here):
-            assert await back_sessions(here, idle_s=60).claims.of(keys, "mine", REQUEST).take()
-            assert not await backing.claims.of(keys, "theirs", REQUEST).take()
-        assert await backing.claims.of(keys, "theirs", REQUEST).take()
+    async with EventBus(redis_url, secret=SECRET) as there:
+        stores = session_stores(there, idle_s=60)
+        await stores.sessions.create(record, cap=10)
+        keys = stores.sessions.keys(record.tenant, record.id)
+        async with EventBus(redis_url, secret=SECRET) as here, ReplicaHeartbeat(here):
+            assert await session_stores(here, idle_s=60).claims.of(keys, "mine", REQUEST).acquire()
+            assert not await stores.claims.of(keys, "theirs", REQUEST).acquire()
+        assert await stores.claims.of(keys, "theirs", REQUEST).acquire()

@@ -12,13 +12,13 @@ from starlette.types import Message
 from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import RedisUnavailable
-from gateway.protocol.http.event_streams import Stream
-from gateway.protocol.http.jsonrpc import forgotten, lost
+from gateway.protocol.http.event_streams import EventStream
+from gateway.protocol.http.jsonrpc import expired_error, replica_lost_error
 from gateway.protocol.sessions import response_sink
-from gateway.protocol.sessions.response_sink import Posted, PostOutlet
+from gateway.protocol.sessions.response_sink import PostRequest, PostSink
 from gateway.protocol.sessions.running_requests import NO_ANSWER
 from gateway.redis.sessions.keys import SessionKeys
-from gateway.redis.sessions.stream_log import START, Logs, Run
+from gateway.redis.sessions.stream_log import START, RequestOwner, StreamLog
 from tests.integration.redis.conftest import ACME, Two
 from tests.support.replicas import until
 
@@ -49,9 +49,9 @@ class _Client:
         return self.taken[-1].get("more_body") is False
 
 
-def _outlet(two: Two, client: _Client, *, may_stream: bool = True) -> PostOutlet:
-    posted = Posted(keys=two.keys, request=b"1", headers=(), is_resumable=True, may_stream=lambda: may_stream)
-    return PostOutlet(posted, Stream(client.take, READER), two.here, give_up=lambda: None)
+def _sink(two: Two, client: _Client, *, may_stream: bool = True) -> PostSink:
+    posted = PostRequest(keys=two.keys, request=b"1", headers=(), is_resumable=True, may_stream=lambda: may_stream)
+    return PostSink(posted, EventStream(client.take, READER), two.here, give_up=lambda: None)
 
 
 async def _log_of(raw: Any) -> str:
@@ -87,12 +87,12 @@ async def _forge_answer(two: Two, raw: Any) -> None:
 async def test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same(two: Two, raw: Any, lose: Loss) -> None:
     """Ours: no request waits for an answer that cannot be read any more (SRV-2, CON-1)."""
     client = _Client()
-    outlet = _outlet(two, client)
-    assert await outlet.say(b'{"method":"first"}')
+    sink = _sink(two, client)
+    assert await sink.send(b'{"method":"first"}')
 
     async def finish() -> None:
-        await outlet.finish(ANSWER)
-        outlet.leave()
+        await sink.respond(ANSWER)
+        sink.abandon()
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
@@ -110,7 +110,7 @@ async def test_an_answer_that_is_gone_before_it_was_read_is_sent_all_the_same(tw
     assert client.is_ended
 
 
-class _Away(Logs):
+class _Away(StreamLog):
     """Logs that do not take an answer for so many times."""
 
     failures = 4
@@ -132,18 +132,18 @@ async def test_a_stream_whose_answer_is_not_kept_any_longer_ends_all_the_same(
     monkeypatch.setattr(response_sink, "_RETRY_S", 0.01)
     client = _Client()
     client.gate.set()
-    outlet = _outlet(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)
-    assert await outlet.say(b'{"method":"first"}')
+    sink = _sink(replace(two, here=replace(two.here, logs=_Away(two.here.bus, two.here.sessions))), client)
+    assert await sink.send(b'{"method":"first"}')
 
     with anyio.fail_after(10):
-        await outlet.finish(ANSWER)
-        outlet.leave()
+        await sink.respond(ANSWER)
+        sink.abandon()
         assert ANSWER in client.body
         stream = (await _log_of(raw)).rpartition(":")[2]
 
         async def is_ended() -> bool:
             found = await two.there.logs.read(two.keys, stream, START)
-            return found.messages[-1].is_final and found.messages[-1].text == forgotten(b"1")
+            return found.messages[-1].is_final and found.messages[-1].text == expired_error(b"1")
 
         await until(is_ended)
 
@@ -152,18 +152,18 @@ async def test_a_request_that_fails_without_an_answer_ends_its_stream_everywhere
     """Ours: its own stream ends, and a replay at another replica ends without an answer (SRV-2, CAL-4)."""
     client = _Client()
     client.gate.set()
-    outlet = _outlet(two, client)
-    assert await outlet.say(b'{"method":"first"}')
+    sink = _sink(two, client)
+    assert await sink.send(b'{"method":"first"}')
 
-    outlet.leave()
+    sink.abandon()
 
     with anyio.fail_after(10):
         stream = (await _log_of(raw)).rpartition(":")[2]
-        run = Run(replica=two.here.logs.replica, request=b"1")
+        run = RequestOwner(replica=two.here.logs.replica, request=b"1")
 
         async def is_told() -> bool:
             found = await two.there.logs.read(two.keys, stream, START, run=run)
-            return found.messages[-1].is_final and found.messages[-1].text == lost(b"1")
+            return found.messages[-1].is_final and found.messages[-1].text == replica_lost_error(b"1")
 
         await until(is_told)
 
@@ -182,13 +182,13 @@ async def test_what_is_not_answered_ends_without_an_event(
     """MCP: a cancelled request is not answered, here or in a replay; its response ends (SRV-1, SRV-2)."""
     client = _Client()
     client.gate.set()
-    outlet = _outlet(two, client, may_stream=may_stream)
+    sink = _sink(two, client, may_stream=may_stream)
     if has_spoken:
-        assert await outlet.say(b'{"method":"first"}')
+        assert await sink.send(b'{"method":"first"}')
 
     with anyio.fail_after(10):
-        await outlet.finish(NO_ANSWER)
-    outlet.leave()
+        await sink.respond(NO_ANSWER)
+    sink.abandon()
 
     assert client.taken[0]["status"] == status
     assert client.body.count(b"event: message") == int(has_spoken)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from gateway.redis.sessions.keys import STANDALONE
-from gateway.redis.sessions.stores import back_sessions
-from gateway.redis.sessions.stream_log import ENTRY_BYTES, START, Message, Run
+from gateway.redis.sessions.stores import session_stores
+from gateway.redis.sessions.stream_log import ENTRY_BYTES, START, LoggedMessage, RequestOwner
 from tests.integration.redis.conftest import GLOBEX, SECRET, Two, make_record
 from tests.support.replicas import until
 
@@ -42,7 +42,7 @@ async def test_a_message_of_any_size_comes_whole(two: Two, size: int) -> None:
     await two.here.logs.append(two.keys, "r-large", text)
     last = await two.here.logs.append(two.keys, "r-large", b"after", is_final=True)
 
-    seen: list[Message] = []
+    seen: list[LoggedMessage] = []
     after = START
     while not seen or not seen[-1].is_final:
         found = await two.there.logs.read(two.keys, "r-large", after)
@@ -87,7 +87,7 @@ async def test_an_ended_session_takes_nothing(two: Two) -> None:
 
     assert await two.there.logs.append(two.keys, STANDALONE, b"late") is None
     assert await two.there.logs.open(two.keys, "r-1", b"1") is None
-    assert await two.there.logs.greet(two.keys) is None
+    assert await two.there.logs.take_over(two.keys) is None
 
 
 async def test_nothing_is_left_of_a_session(two: Two, raw: Any) -> None:
@@ -96,7 +96,7 @@ async def test_nothing_is_left_of_a_session(two: Two, raw: Any) -> None:
     await here.logs.open(two.keys, "r-1", b"1")
     await here.logs.append(two.keys, "r-1", b"asked", question="q")
     await here.logs.append(two.keys, STANDALONE, b"told")
-    await here.logs.greet(two.keys)
+    await here.logs.take_over(two.keys)
     await here.preferences.set_level(two.keys, "error")
     await here.subscriptions.subscribe(two.keys, "note://1")
     assert len([key async for key in raw.scan_iter(f"*{two.record.id}*")]) >= 6
@@ -109,14 +109,14 @@ async def test_nothing_is_left_of_a_session(two: Two, raw: Any) -> None:
 
 async def test_a_session_that_is_not_used_leaves_nothing(redis_url: str, raw: Any) -> None:
     """Ours: everything of a session expires with it (RES-6)."""
-    async with Bus(redis_url, secret=SECRET) as bus:
-        backing, record = back_sessions(bus, idle_s=1), make_record()
-        await backing.sessions.create(record, cap=10)
-        keys = backing.sessions.keys(record.tenant, record.id)
-        await backing.logs.open(keys, "r-1", b"1")
-        await backing.logs.append(keys, STANDALONE, b"told")
-        await backing.preferences.set_level(keys, "error")
-        await backing.subscriptions.subscribe(keys, "note://1")
+    async with EventBus(redis_url, secret=SECRET) as bus:
+        stores, record = session_stores(bus, idle_s=1), make_record()
+        await stores.sessions.create(record, cap=10)
+        keys = stores.sessions.keys(record.tenant, record.id)
+        await stores.logs.open(keys, "r-1", b"1")
+        await stores.logs.append(keys, STANDALONE, b"told")
+        await stores.preferences.set_level(keys, "error")
+        await stores.subscriptions.subscribe(keys, "note://1")
 
         async def is_empty() -> bool:
             return not [key async for key in raw.scan_iter("*")]
@@ -143,8 +143,8 @@ async def test_a_running_request_is_found_and_its_id_is_taken(two: Two) -> None:
     here, there = two.here.logs, two.there.logs
     assert await here.open(two.keys, "r-one", b'"seven"')
 
-    assert await there.find_run(two.keys, "r-one") == Run(replica=here.replica, request=b'"seven"')
-    assert await there.find_run(two.keys, "r-other") is None
+    assert await there.find_owner(two.keys, "r-one") == RequestOwner(replica=here.replica, request=b'"seven"')
+    assert await there.find_owner(two.keys, "r-other") is None
     assert await there.open(two.keys, "r-two", b'"seven"') == ""
     assert await there.open(two.keys, "r-three", b"7")
 
@@ -155,11 +155,11 @@ async def test_a_running_request_is_found_and_its_id_is_taken(two: Two) -> None:
 async def test_a_dead_replica_is_noticed(two: Two, raw: Any) -> None:
     """Ours: a stream knows whether the replica that writes it is alive (SRV-3)."""
     await two.here.logs.open(two.keys, "r-one", b"1")
-    run = await two.there.logs.find_run(two.keys, "r-one")
+    run = await two.there.logs.find_owner(two.keys, "r-one")
     assert run is not None
     assert (await two.there.logs.read(two.keys, "r-one", START, run=run)).is_run
 
-    nobody = Run(replica="0" * 16, request=run.request)
+    nobody = RequestOwner(replica="0" * 16, request=run.request)
     assert not (await two.there.logs.read(two.keys, "r-one", START, run=nobody)).is_run
 
 
@@ -168,19 +168,19 @@ async def test_the_newest_reader_has_the_stream_and_goes_on_where_the_last_one_w
     here, there = two.here.logs, two.there.logs
     last = await here.append(two.keys, STANDALONE, b"told")
     assert last is not None
-    first = await here.greet(two.keys)
+    first = await here.take_over(two.keys)
     assert first is not None
     assert first[1] == START
     assert (await here.read(two.keys, STANDALONE, first[1], reader=first[0])).reader == first[0]
     assert (await here.read(two.keys, STANDALONE, last, reader=first[0])).messages == []
 
-    second = await there.greet(two.keys)
+    second = await there.take_over(two.keys)
 
     assert second is not None
     assert second[1] == last
     assert (await here.read(two.keys, STANDALONE, last)).reader == second[0] != first[0]
     await here.read(two.keys, STANDALONE, "0-1", reader=first[0])  # the one before notes nothing any more
-    third = await there.greet(two.keys)
+    third = await there.take_over(two.keys)
     assert third is not None
     assert third[1] == last
 
@@ -192,7 +192,7 @@ async def test_another_tenants_session_of_the_same_id_is_another(two: Two) -> No
 
     assert await two.there.logs.append(foreign, STANDALONE, b"globex'") is None
     assert (await two.there.logs.read(foreign, STANDALONE, START)).messages == []
-    assert await two.there.logs.find_run(foreign, "r-1") is None
+    assert await two.there.logs.find_owner(foreign, "r-1") is None
 
 
 async def test_what_was_sent_can_be_forgotten(two: Two) -> None:

@@ -56,7 +56,7 @@ async def test_nothing_of_a_session_in_use_expires_before_it(two: Two, raw: Any)
         left = await raw.pttl(two.keys.record)
         assert min([await raw.pttl(key) for key in await _kept(raw)]) >= left - 100
 
-    assert await subscriptions.tell(ACME, "note://0") == 1
+    assert await subscriptions.publish(ACME, "note://0") == 1
 
 
 async def test_uris_are_kept_with_the_session_unless_they_are_long(two: Two, raw: Any) -> None:

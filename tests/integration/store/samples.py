@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.domain.audit import AnchorKind, AuditKind, CallRecord
-from gateway.domain.credentials import Place, StoredCredential
+from gateway.domain.credentials import CredentialLocation, StoredCredential
 from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import (
     AuditId,
@@ -24,7 +24,7 @@ from gateway.domain.identifiers import (
     new_watch_id,
     new_webhook_id,
 )
-from gateway.domain.overrides import Override, Wishes
+from gateway.domain.overrides import Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.sources import Exposure, Source, StoredOperation
 from gateway.domain.tenancy.ceilings import Ceilings
@@ -59,15 +59,15 @@ from gateway.store.audit import entries as audit
 from gateway.store.audit.hash_chain import CREATION, Link
 from gateway.store.audit.signed_heads import HeadRow, Signature
 from gateway.store.audit.verification import TrailCheck, TrailKeys
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Db, Store
 from gateway.store.idempotency import IdempotencyRecord
-from gateway.store.jobs import DueWork
+from gateway.store.jobs import Job
 
 NOW = datetime(2026, 7, 28, 12, 0, 0, 123456, tzinfo=UTC)
 CHAIN_KEY = b"c" * 32
 ANCHOR_KEY = b"a" * 32
-SEALER = Sealer(["k" * 32])
+SEALER = EnvelopeCipher(["k" * 32])
 
 
 def make_tenant(slug: str = "acme") -> Tenant:
@@ -121,12 +121,13 @@ def make_operation(source: SourceId, tool: str, *, safety: Safety = Safety.SAFE)
     )
 
 
-def make_override(source: SourceId, name: str, *, wishes: Wishes | None = None) -> Override:
+def make_override(source: SourceId, name: str, *, wishes: OverrideFields | None = None) -> Override:
     return Override(
         id=new_override_id(),
         source=source,
         identity=f"GET /{name}",
-        wishes=wishes or Wishes(name=f"{name}_renamed", title=f"{name} title", pinned={"z": 1.0, "a": [f"{name} pin"]}),
+        wishes=wishes
+        or OverrideFields(name=f"{name}_renamed", title=f"{name} title", pinned={"z": 1.0, "a": [f"{name} pin"]}),
         created_at=NOW,
         updated_at=NOW,
     )
@@ -159,7 +160,7 @@ def make_credential(name: str) -> StoredCredential:
     return StoredCredential(
         id=new_credential_id(),
         name=name,
-        place=Place.HEADER,
+        place=CredentialLocation.HEADER,
         field="X-Key",
         origins=("https://api.example", "https://api.example:8443"),
         version=1,
@@ -230,7 +231,7 @@ class Stored:
     credential: StoredCredential
     webhook: Webhook
     watch: Watch
-    due: DueWork
+    due: Job
     idempotency: IdempotencyRecord
 
 
@@ -246,7 +247,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
     profile = make_profile(f"{slug} profile")
     webhook, watch = make_webhook(f"{slug} hook"), make_watch(slug)
     record = make_idempotency_record(slug)
-    due = DueWork(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
+    due = Job(tenant=tenant.id, id="due_1", kind=f"{slug} work", due_at=NOW)
     async with store.transaction(tenant.id) as db:
         await tenants.insert(tenant, db)
         await keys.insert(key, db)
@@ -264,7 +265,7 @@ async def store_everything(store: Store, slug: str) -> Stored:
         )
         await operations.insert_all(tenant.id, db, [operation])
         await overrides.insert(tenant.id, db, override)
-        await tool_aliases.leave(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
+        await tool_aliases.add(tenant.id, db, source.id, {operation.identity: f"{slug}_old"})
         await egress.save(tenant.id, db, Egress(allow=(f"{slug}.internal:8443",)))
         await policies.save(tenant.id, db, Policy(dangerous=Decision.DENY, limits=Limits(burst=len(slug))))
         await ceilings.save(tenant.id, db, Ceilings(burst=len(slug)))

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from gateway.domain.http.requests import Credential
 from gateway.domain.idempotency import Attempt
 from gateway.domain.identifiers import TenantId
-from gateway.domain.overrides import Wishes
+from gateway.domain.overrides import OverrideFields
 from gateway.domain.primitives import Family
 from gateway.domain.tenancy.ceilings import Ceilings
 from gateway.domain.tenancy.egress import Egress
@@ -42,7 +42,7 @@ from gateway.store import (
     webhooks,
 )
 from gateway.store.audit import entries, signed_heads
-from gateway.store.database.connection import Connection, connect_app, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.engine import Db, Store
 from gateway.store.tables import metadata
 from tests.integration.store.samples import (
@@ -85,9 +85,9 @@ _Call = Callable[[TenantId, Db, Stored], Awaitable[object]]
 """A query made with this tenant id, in a transaction of the intruder's, aimed at the victim's objects."""
 
 _CALLS: Mapping[str, _Call] = {
-    "tool_aliases.leave": lambda t, db, v: tool_aliases.leave(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
-    "tool_aliases.living": lambda t, db, v: tool_aliases.living(t, db),
-    "tool_aliases.leading": lambda t, db, v: tool_aliases.leading(t, db, [f"{_VICTIM}_old"]),
+    "tool_aliases.add": lambda t, db, v: tool_aliases.add(t, db, v.source.id, {"GET /planted": f"{_VICTIM}_old"}),
+    "tool_aliases.active": lambda t, db, v: tool_aliases.active(t, db),
+    "tool_aliases.resolve": lambda t, db, v: tool_aliases.resolve(t, db, [f"{_VICTIM}_old"]),
     "entries.append_change": lambda t, db, v: append_change(t, db),
     "entries.last_change": lambda t, db, v: entries.last_change(t, db, "tool"),
     "entries.page": lambda t, db, v: entries.page(t, db, after=None, limit=100),
@@ -143,7 +143,9 @@ _CALLS: Mapping[str, _Call] = {
     "overrides.page": lambda t, db, v: overrides.page(t, db, v.source.id, after=None, limit=100),
     "overrides.names": lambda t, db, v: overrides.names(t, db),
     "overrides.count": lambda t, db, v: overrides.count(t, db),
-    "overrides.save": lambda t, db, v: overrides.save(t, db, replace(v.override, wishes=Wishes(title="planted"))),
+    "overrides.save": lambda t, db, v: overrides.save(
+        t, db, replace(v.override, wishes=OverrideFields(title="planted"))
+    ),
     "overrides.remove": lambda t, db, v: overrides.remove(t, db, v.override.id),
     "ceilings.get": lambda t, db, v: ceilings.get(t, db),
     "ceilings.save": lambda t, db, v: ceilings.save(t, db, Ceilings(burst=1)),
@@ -252,7 +254,7 @@ class Wall:
     """A database with a victim that no test changes."""
 
     database: TestDatabase
-    superuser: Connection
+    superuser: PostgresConnection
     store: Store
     victim: Stored
     rows: Mapping[str, Sequence[Mapping[str, object]]]
@@ -426,7 +428,7 @@ async def _try(store: Store, scope: TenantId, claimed: TenantId, call: _Call, vi
         return None
 
 
-async def _rows_of(superuser: Connection, tenant: TenantId) -> dict[str, list[dict[str, object]]]:
+async def _rows_of(superuser: PostgresConnection, tenant: TenantId) -> dict[str, list[dict[str, object]]]:
     """Everything a tenant has, as only a superuser can see it."""
     found: dict[str, list[dict[str, object]]] = {}
     for name, table in metadata.tables.items():

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from gateway.errors import BrokenSetting, DatabaseUnavailable
-from gateway.store.database.connection import Connection, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.database.migrations import head, migrate
 from gateway.store.engine import Store
 from gateway.store.tables import metadata
@@ -56,7 +56,7 @@ async def test_a_database_of_newer_code_is_left_alone(database: TestDatabase) ->
 async def test_the_tables_in_the_code_are_the_tables_in_the_database(database: TestDatabase) -> None:
     """Ours: names, types and nullability agree, in both directions."""
 
-    async def connect(*_: object, **__: object) -> Connection:
+    async def connect(*_: object, **__: object) -> PostgresConnection:
         return await connect_owner(database.owner_url)
 
     engine = create_async_engine("postgresql+asyncpg://", connect_args={"async_creator_fn": connect})

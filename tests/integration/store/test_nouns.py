@@ -12,12 +12,12 @@ from gateway.domain.sources import Exposure
 from gateway.domain.tenancy.egress import Egress
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Policy, Safety
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import NameTaken, NotFound, SecretUnreadable
 from gateway.store import egress, keys, operations, policies, secrets, sources, tenants
 from gateway.store.audit import entries
 from gateway.store.database.connection import connect_owner
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from gateway.store.engine import Store
 from tests.integration.store.samples import (
     CHAIN_KEY,
@@ -235,7 +235,7 @@ async def test_tools_come_back_sorted_and_byte_for_byte(store: Store, tenant: Te
         stored = by_name[tool.name]
         assert (tool.definition, tool.plan, tool.identity) == (stored.definition, stored.plan, stored.identity)
         assert (tool.operation, tool.source, tool.source_name) == (stored.id, source.id, "petstore")
-        assert (tool.safety, tool.origin) == (Safety.MODERATE, Origin.SOURCE)
+        assert (tool.safety, tool.origin) == (Safety.MODERATE, PrimitiveOrigin.SOURCE)
     assert names == {**dict.fromkeys(by_name, "source:petstore"), "only_queried": "source:queried"}
     assert known == {operation.identity: operation.tool for operation in made}
 
@@ -308,7 +308,11 @@ async def test_credentials_rest_sealed(store: Store, tenant: TenantId, database:
 async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: TenantId) -> None:
     """Ours: add a new key, rewrap, drop the old one; a lost key loses what it sealed and nothing more."""
     source = make_source(tenant)
-    old, both, new = Sealer(["old" * 11]), Sealer(["new" * 11, "old" * 11]), Sealer(["new" * 11])
+    old, both, new = (
+        EnvelopeCipher(["old" * 11]),
+        EnvelopeCipher(["new" * 11, "old" * 11]),
+        EnvelopeCipher(["new" * 11]),
+    )
     async with store.transaction(tenant) as db:
         await sources.insert(source, db)
         await secrets.save(tenant, db, old, source=source.id, scheme="key", credential=Credential(value="v"))
@@ -319,7 +323,7 @@ async def test_secret_keys_are_exchanged_in_three_steps(store: Store, tenant: Te
         assert await secrets.rewrap(tenant, db, both) == 0
         assert await secrets.load(tenant, db, new, source.id) == {"key": Credential(value="v")}
 
-        lost = Sealer(["lost" * 11])
+        lost = EnvelopeCipher(["lost" * 11])
         await secrets.save(tenant, db, lost, source=source.id, scheme="key", credential=Credential(value="again"))
         assert await secrets.load(tenant, db, lost, source.id) == {"key": Credential(value="again")}
 

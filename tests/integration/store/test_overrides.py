@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.domain.identifiers import SourceId, TenantId
-from gateway.domain.overrides import ALIAS_LIFE, Wishes
+from gateway.domain.overrides import ALIAS_LIFE, OverrideFields
 from gateway.domain.tenancy.policy import Safety
 from gateway.errors import NameTaken, NotFound
 from gateway.store import operations, overrides, sources, tenants, tool_aliases
@@ -15,7 +15,7 @@ from gateway.store.engine import Store
 from tests.integration.store.samples import make_operation, make_override, make_source, make_tenant
 from tests.support.servers import TestDatabase, execute
 
-EVERYTHING = Wishes(
+EVERYTHING = OverrideFields(
     name="find",
     title="Find\N{SNOWMAN}",
     description="two\nlines",
@@ -60,9 +60,9 @@ async def test_an_override_comes_back_as_it_was_stored(store: Store, imported: I
         assert loaded.override is not None
         assert loaded.override == made
         assert list((loaded.override.wishes.pinned or {}).keys()) == ["z", "a"]
-        await overrides.save(tenant, db, replace(made, wishes=Wishes(title="other")))
+        await overrides.save(tenant, db, replace(made, wishes=OverrideFields(title="other")))
         saved = (await overrides.of_source(tenant, db, source))["GET /a"]
-        assert (saved.version, saved.wishes) == (2, Wishes(title="other"))
+        assert (saved.version, saved.wishes) == (2, OverrideFields(title="other"))
         with pytest.raises(NotFound):
             await overrides.save(tenant, db, make_override(source, "b"))
         assert await overrides.remove(tenant, db, made.id)
@@ -76,28 +76,28 @@ async def test_overrides_are_listed_in_order_and_go_with_their_source(store: Sto
     async with store.transaction(tenant) as db:
         for name in ("c", "a", "gone", "b"):
             await overrides.insert(tenant, db, make_override(source, name))
-        await tool_aliases.leave(tenant, db, source, {"GET /a": "old"})
+        await tool_aliases.add(tenant, db, source, {"GET /a": "old"})
         first = await overrides.page(tenant, db, source, after=None, limit=3)
         rest = await overrides.page(tenant, db, source, after=first[-1].identity, limit=3)
         assert [one.identity for one in (*first, *rest)] == ["GET /a", "GET /b", "GET /c", "GET /gone"]
         assert (await overrides.names(tenant, db))["gone_renamed"] == "petstore"
         assert await operations.owner(tenant, db, "gone_renamed") == "petstore"
         assert await sources.remove(tenant, db, source)
-        assert (await overrides.count(tenant, db), await tool_aliases.living(tenant, db)) == (0, [])
+        assert (await overrides.count(tenant, db), await tool_aliases.active(tenant, db)) == (0, [])
 
 
 async def test_no_two_overrides_have_a_name_or_an_operation(store: Store, imported: Imported) -> None:
     """Ours: the database itself refuses the second (OAS-6)."""
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
-        await overrides.insert(tenant, db, make_override(source, "a", wishes=Wishes(name="one")))
-    for clash in (make_override(source, "b", wishes=Wishes(name="one")), make_override(source, "a")):
+        await overrides.insert(tenant, db, make_override(source, "a", wishes=OverrideFields(name="one")))
+    for clash in (make_override(source, "b", wishes=OverrideFields(name="one")), make_override(source, "a")):
         with pytest.raises(NameTaken):
             async with store.transaction(tenant) as db:
                 await overrides.insert(tenant, db, clash)
     async with store.transaction(tenant) as db:  # without a name they do not meet
-        await overrides.insert(tenant, db, make_override(source, "b", wishes=Wishes(title="t")))
-        await overrides.insert(tenant, db, make_override(source, "c", wishes=Wishes(title="t")))
+        await overrides.insert(tenant, db, make_override(source, "b", wishes=OverrideFields(title="t")))
+        await overrides.insert(tenant, db, make_override(source, "c", wishes=OverrideFields(title="t")))
 
 
 async def test_a_renamed_operation_keeps_its_documents_name(store: Store, imported: Imported) -> None:
@@ -106,7 +106,7 @@ async def test_a_renamed_operation_keeps_its_documents_name(store: Store, import
     async with store.transaction(tenant) as db:
         [loaded] = await operations.find(tenant, db, ["petstore"], ["GET /a"])
         await overrides.insert(
-            tenant, db, make_override(source, "a", wishes=Wishes(name="find", safety=Safety.DANGEROUS))
+            tenant, db, make_override(source, "a", wishes=OverrideFields(name="find", safety=Safety.DANGEROUS))
         )
         await operations.rename(tenant, db, loaded.tool.operation, "find")
         assert await operations.known_names(tenant, db, source) == {"GET /a": "a", "GET /b": "b", "GET /c": "c"}
@@ -124,9 +124,9 @@ async def test_an_alias_lives_for_its_time(store: Store, database: TestDatabase,
     """Ours: an old name leads to the tool as it is called now, for thirty days and no longer (OAS-6)."""
     tenant, source = imported.tenant, imported.source
     async with store.transaction(tenant) as db:
-        await tool_aliases.leave(tenant, db, source, {"GET /a": "old_a", "GET /gone": "old_gone"})
-        living = await tool_aliases.living(tenant, db)
-        assert await tool_aliases.leading(tenant, db, ["old_a", "old_gone", "a"]) == {"old_a": "a"}
+        await tool_aliases.add(tenant, db, source, {"GET /a": "old_a", "GET /gone": "old_gone"})
+        living = await tool_aliases.active(tenant, db)
+        assert await tool_aliases.resolve(tenant, db, ["old_a", "old_gone", "a"]) == {"old_a": "a"}
         now = (await db.execute(text("select now()"))).scalar_one()
     assert [(one.name, one.identity) for one in living] == [("old_a", "GET /a"), ("old_gone", "GET /gone")]
     assert {one.expires_at - now for one in living} == {ALIAS_LIFE}
@@ -134,9 +134,9 @@ async def test_an_alias_lives_for_its_time(store: Store, database: TestDatabase,
 
     await execute(database.superuser_url, "update aliases set expires_at = now() where name = 'old_a'")
     async with store.transaction(tenant) as db:
-        assert [one.name for one in await tool_aliases.living(tenant, db)] == ["old_gone"]
-        assert await tool_aliases.leading(tenant, db, ["old_a"]) == {}
-        await tool_aliases.leave(tenant, db, source, {"GET /b": "old_b"})
+        assert [one.name for one in await tool_aliases.active(tenant, db)] == ["old_gone"]
+        assert await tool_aliases.resolve(tenant, db, ["old_a"]) == {}
+        await tool_aliases.add(tenant, db, source, {"GET /b": "old_b"})
         left = (await db.execute(text("select name from aliases order by name"))).scalars()
         assert list(left) == ["old_b", "old_gone"]  # what is over does not stay stored
 
@@ -146,10 +146,10 @@ async def test_an_operation_has_few_old_names_and_the_newest_owner_counts(store:
     tenant, source = imported.tenant, imported.source
     for number in range(8):
         async with store.transaction(tenant) as db:  # now() is that of the transaction
-            await tool_aliases.leave(tenant, db, source, {"GET /a": f"name_{number}"})
+            await tool_aliases.add(tenant, db, source, {"GET /a": f"name_{number}"})
     async with store.transaction(tenant) as db:
-        await tool_aliases.leave(tenant, db, source, {"GET /b": "name_7"})
-        living = await tool_aliases.living(tenant, db)
+        await tool_aliases.add(tenant, db, source, {"GET /b": "name_7"})
+        living = await tool_aliases.active(tenant, db)
         assert {one.name: one.identity for one in living} == {
             **{f"name_{number}": "GET /a" for number in (3, 4, 5, 6)},
             "name_7": "GET /b",

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BadInput, BrokenSetting, DatabaseUnavailable, NameTaken
 from gateway.store import sources, tenants
-from gateway.store.database.connection import Connection, connect_app, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import head
 from gateway.store.engine import SCHEMA, Store
 from tests.integration.store.samples import make_source, make_tenant
@@ -160,7 +160,7 @@ async def test_a_connection_that_broke_is_replaced(database: TestDatabase) -> No
         await superuser.close()
 
 
-async def _query_while_cut_off(store: Store, superuser: Connection) -> None:
+async def _query_while_cut_off(store: Store, superuser: PostgresConnection) -> None:
     async with store.unscoped() as db:
         pid = (await db.execute(text("select pg_backend_pid()"))).scalar()
         await superuser.fetchval("select pg_terminate_backend($1, 5000)", pid)

@@ -19,23 +19,23 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
-from gateway.upstream.client import Upstream
-from gateway.upstream.deadlines import Patience
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 MIB = 1 << 20
 
 
-def allowed(server: Loopback, *, limit_bytes: int = 10 * MIB, patience: Patience | None = None) -> Upstream:
+def allowed(server: Loopback, *, limit_bytes: int = 10 * MIB, patience: Timeouts | None = None) -> UpstreamClient:
     """A pool that may dial this server."""
-    return Upstream(egress_allow=[server.authority], limit_bytes=limit_bytes, patience=patience)
+    return UpstreamClient(egress_allow=[server.authority], limit_bytes=limit_bytes, patience=patience)
 
 
 async def fails(
     answer: Answer, kind: type[UpstreamError], *, limit_bytes: int = 10 * MIB, **seconds: float
 ) -> UpstreamError:
     """The error that one request ends with; whatever was left of the answer, the connection is not used again."""
-    patience = Patience(**seconds)
+    patience = Timeouts(**seconds)
     async with loopback(answer) as server, allowed(server, limit_bytes=limit_bytes, patience=patience) as upstream:
         with anyio.fail_after(20), pytest.raises(kind) as caught:
             await upstream.send(server.get(idempotent=False))
@@ -178,7 +178,7 @@ async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.Monkey
     async with loopback(says(OK)) as proxy, loopback(says(OK)) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{proxy.authority}")
-        async with Upstream(egress_allow=[server.authority, proxy.authority]) as upstream:
+        async with UpstreamClient(egress_allow=[server.authority, proxy.authority]) as upstream:
             await upstream.send(server.get())
 
     assert (len(server.exchanges), proxy.connections) == (1, 0)
@@ -432,7 +432,7 @@ async def test_an_allowed_name_is_dialled_at_the_address_it_resolved_to() -> Non
     async with loopback(says(OK)) as server:
         url = f"http://billing.internal:{server.port}/"
         request = UpstreamRequest(method="GET", url=url, idempotent=True)
-        async with Upstream(egress_allow=[f"billing.internal:{server.port}"], lookup=Names()) as upstream:
+        async with UpstreamClient(egress_allow=[f"billing.internal:{server.port}"], lookup=Names()) as upstream:
             await upstream.send(request)
             with pytest.raises(EgressDenied):
                 await upstream.send(server.get())
@@ -454,14 +454,14 @@ async def test_a_name_that_does_not_resolve_is_unreachable() -> None:
             pass
 
     for lookup, host in ((Nothing(), "a.invalid"), (None, "a" * 70 + ".invalid"), (None, "a..invalid")):
-        async with Upstream(lookup=lookup) as upstream:
+        async with UpstreamClient(lookup=lookup) as upstream:
             with pytest.raises(UpstreamUnreachable, match="does not resolve"):
                 await upstream.send(UpstreamRequest(method="GET", url=f"http://{host}/"))
 
 
 async def test_a_pool_that_is_not_open_sends_nothing() -> None:
     """Ours: using the door outside its block is a mistake of ours, said as such."""
-    upstream = Upstream()
+    upstream = UpstreamClient()
 
     with pytest.raises(RuntimeError):
         await upstream.send(UpstreamRequest(method="GET", url="http://h/"))

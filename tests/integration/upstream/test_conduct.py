@@ -21,19 +21,19 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
-from gateway.upstream.deadlines import Patience
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
 ACME, GLOBEX = TenantId("ten_a"), TenantId("ten_b")
-PATIENT = Rules(failures=1000)
+PATIENT = BulkheadLimits(failures=1000)
 """For tests of what is sent again: nothing is left alone."""
 
 
-def pool(*servers: Loopback, rules: Rules = PATIENT, patience: Patience | None = None) -> Upstream:
+def pool(*servers: Loopback, rules: BulkheadLimits = PATIENT, patience: Timeouts | None = None) -> UpstreamClient:
     """A pool that may dial these servers."""
-    return Upstream(egress_allow=[server.authority for server in servers], rules=rules, patience=patience)
+    return UpstreamClient(egress_allow=[server.authority for server in servers], rules=rules, patience=patience)
 
 
 def scheduled(*answers: bytes | None) -> Answer:
@@ -172,7 +172,7 @@ async def test_what_never_left_is_sent_when_it_can_be(method: str) -> None:
     names = _Names(2)
     async with loopback(says(OK)) as server:
         host = f"late.internal:{server.port}"
-        async with Upstream(egress_allow=[host], lookup=names, rules=PATIENT) as upstream:
+        async with UpstreamClient(egress_allow=[host], lookup=names, rules=PATIENT) as upstream:
             answer = await upstream.send(UpstreamRequest(method=method, url=f"http://{host}/", body=b"x"))
 
     assert answer.status == 200
@@ -181,7 +181,10 @@ async def test_what_never_left_is_sent_when_it_can_be(method: str) -> None:
 
 async def test_repetitions_are_paid_from_a_budget() -> None:
     """Ours: an upstream in trouble gets a tenth more, not three times as much."""
-    async with loopback(says(unavailable())) as server, pool(server, rules=Rules(failures=1000, reserve=4)) as upstream:
+    async with (
+        loopback(says(unavailable())) as server,
+        pool(server, rules=BulkheadLimits(failures=1000, reserve=4)) as upstream,
+    ):
         for _ in range(30):
             await upstream.send(server.get(), tenant=ACME)
 
@@ -190,7 +193,7 @@ async def test_repetitions_are_paid_from_a_budget() -> None:
 
 async def test_nothing_is_repeated_when_there_is_no_time_left() -> None:
     """Ours: repetitions happen within the time of the call."""
-    patience = Patience(total_s=0.9)
+    patience = Timeouts(total_s=0.9)
     async with loopback(says(unavailable())) as server, pool(server, patience=patience) as upstream:
         answer = await upstream.send(server.get())
 
@@ -199,7 +202,7 @@ async def test_nothing_is_repeated_when_there_is_no_time_left() -> None:
 
 async def test_five_failures_in_a_row_and_the_upstream_is_left_alone() -> None:
     """Ours: the sixth call is refused at once, unsent, with a hint; the other tenant's goes on (TEN-5)."""
-    async with loopback(scheduled(*[None] * 5)) as server, pool(server, rules=Rules()) as upstream:
+    async with loopback(scheduled(*[None] * 5)) as server, pool(server, rules=BulkheadLimits()) as upstream:
         request = server.get(method="POST", idempotent=False)
         for _ in range(5):
             with pytest.raises(UpstreamUnreachable):
@@ -224,8 +227,11 @@ async def test_whatever_says_that_it_is_away_counts(raw: bytes) -> None:
         await exchange.write(raw)
         return bool(raw)
 
-    patience = Patience(first_byte_s=0.02, connect_s=0.2)
-    async with loopback(answer) as server, pool(server, rules=Rules(failures=3), patience=patience) as upstream:
+    patience = Timeouts(first_byte_s=0.02, connect_s=0.2)
+    async with (
+        loopback(answer) as server,
+        pool(server, rules=BulkheadLimits(failures=3), patience=patience) as upstream,
+    ):
         for _ in range(3):
             with contextlib.suppress(UpstreamTimeout, UpstreamUnreachable):
                 await upstream.send(server.get(method="POST", idempotent=False))
@@ -238,7 +244,7 @@ async def test_whatever_says_that_it_is_away_counts(raw: bytes) -> None:
 )
 async def test_an_upstream_that_answers_is_not_left_alone(raw: bytes) -> None:
     """Ours: an operation that is broken does not shut the others of its upstream out."""
-    async with loopback(says(raw)) as server, pool(server, rules=Rules(failures=2)) as upstream:
+    async with loopback(says(raw)) as server, pool(server, rules=BulkheadLimits(failures=2)) as upstream:
         for _ in range(6):
             with contextlib.suppress(UpstreamAnswerBroken):
                 await upstream.send(server.get(method="POST", idempotent=False))
@@ -248,7 +254,7 @@ async def test_an_upstream_that_answers_is_not_left_alone(raw: bytes) -> None:
 
 async def test_a_refusal_of_ours_is_not_the_upstreams() -> None:
     """Ours: what was never dialled says nothing of the upstream."""
-    async with Upstream(rules=Rules(failures=1)) as upstream:
+    async with UpstreamClient(rules=BulkheadLimits(failures=1)) as upstream:
         for _ in range(4):
             with pytest.raises(EgressDenied):
                 await upstream.send(UpstreamRequest(method="GET", url="http://127.0.0.1:9/"))
@@ -256,7 +262,7 @@ async def test_a_refusal_of_ours_is_not_the_upstreams() -> None:
 
 async def test_an_upstream_that_is_back_is_used_again_after_its_rest() -> None:
     """Ours: one call finds out, and then all go through."""
-    rules = Rules(failures=1, rest_s=0)
+    rules = BulkheadLimits(failures=1, rest_s=0)
     async with loopback(scheduled(None)) as server, pool(server, rules=rules) as upstream:
         with capture_logs() as lines:
             with pytest.raises(UpstreamUnreachable):
@@ -282,7 +288,7 @@ async def test_a_slow_upstream_holds_its_places_and_nobody_elses() -> None:
     async with (
         loopback(answer) as slow,
         loopback(says(OK)) as other,
-        pool(slow, other, rules=Rules(wait_s=60, waiting=16)) as upstream,
+        pool(slow, other, rules=BulkheadLimits(wait_s=60, waiting=16)) as upstream,
         anyio.create_task_group() as group,
     ):
 
@@ -309,7 +315,7 @@ async def test_a_slow_upstream_holds_its_places_and_nobody_elses() -> None:
 
 async def test_calls_that_are_cancelled_leave_their_places() -> None:
     """Ours: whoever hangs up, under way or waiting, takes nothing along (R19)."""
-    async with loopback(hang) as server, pool(server, rules=Rules(at_once=2, wait_s=60)) as upstream:
+    async with loopback(hang) as server, pool(server, rules=BulkheadLimits(at_once=2, wait_s=60)) as upstream:
         with anyio.fail_after(10):
             for _ in range(5):
                 async with anyio.create_task_group() as group:

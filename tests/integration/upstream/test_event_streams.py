@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from gateway.errors import UpstreamTimeout
-from gateway.upstream.client import Upstream
-from gateway.upstream.deadlines import Patience
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
 from gateway.upstream.http.event_stream import MOST_EVENTS
 from tests.integration.upstream.loopback import OK, Answer, Exchange, Loopback, body, loopback, says
 
@@ -31,9 +31,11 @@ def begins(*pieces: bytes, headers: bytes = b"") -> Answer:
     return answer
 
 
-def listening(server: Loopback, *, stream_s: float = 0.3, limit_bytes: int = 1 << 20) -> Upstream:
+def listening(server: Loopback, *, stream_s: float = 0.3, limit_bytes: int = 1 << 20) -> UpstreamClient:
     """A pool that listens so long."""
-    return Upstream(egress_allow=[server.authority], patience=Patience(stream_s=stream_s), limit_bytes=limit_bytes)
+    return UpstreamClient(
+        egress_allow=[server.authority], patience=Timeouts(stream_s=stream_s), limit_bytes=limit_bytes
+    )
 
 
 async def test_an_endless_stream_gives_what_came_in_time() -> None:

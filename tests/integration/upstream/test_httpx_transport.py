@@ -8,8 +8,8 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import EgressDenied, UpstreamAnswerTooLarge, UpstreamError, UpstreamUnreachable
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.httpx_transport import guarded_client
 from tests.integration.upstream.loopback import Exchange, body, loopback, says
 
@@ -22,7 +22,7 @@ async def test_a_request_and_its_answer_are_those_of_httpx() -> None:
     answer = says(
         body(gzip.compress(content), "Content-Encoding: gzip", 'ETag: "1"', "Set-Cookie: a=b", "X: 1", "X: 2")
     )
-    async with loopback(answer) as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         async with guarded_client(upstream, tenant=TENANT) as http:
             got = await http.post(f"http://{server.authority}/a?b=c d#e", json={"n": 1}, headers={"X-A": "1"})
         assert (await upstream.send(server.get())).status == 200  # the pool outlives the client
@@ -44,7 +44,7 @@ async def test_a_redirect_is_followed_only_where_asked_and_is_checked_again(foll
         location = f"Location: http://{inner.authority}/inner"
         async with (
             loopback(says(body(b"", location, status=302))) as server,
-            Upstream(egress_allow=[server.authority]) as upstream,
+            UpstreamClient(egress_allow=[server.authority]) as upstream,
             guarded_client(upstream, tenant=TENANT, follow_redirects=follow) as http,
         ):
             if follow:
@@ -61,7 +61,7 @@ async def test_a_redirect_elsewhere_takes_no_credential_along() -> None:
     async with loopback(says(body(b"{}"))) as other:
         async with (
             loopback(says(body(b"", f"Location: http://{other.authority}/", status=307))) as server,
-            Upstream(egress_allow=[server.authority, other.authority]) as upstream,
+            UpstreamClient(egress_allow=[server.authority, other.authority]) as upstream,
             guarded_client(upstream, tenant=TENANT, follow_redirects=True) as http,
         ):
             await http.get(f"http://{server.authority}/", headers={"Authorization": "Bearer t"})
@@ -85,7 +85,7 @@ async def test_an_inner_address_is_refused(url: str, monkeypatch: pytest.MonkeyP
     async with loopback(says(body(b"secret"))) as server:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://{server.authority}")
-        async with Upstream() as upstream, guarded_client(upstream, tenant=TENANT) as http:
+        async with UpstreamClient() as upstream, guarded_client(upstream, tenant=TENANT) as http:
             with pytest.raises((EgressDenied, UpstreamUnreachable)) as caught:
                 await http.get(url.format(port=server.port))
 
@@ -96,7 +96,7 @@ async def test_an_inner_address_is_refused(url: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://h/", "ws://h/", "http:///x", "/x"])
 async def test_no_other_scheme_is_spoken(url: str) -> None:
     """Ours: http and https, nothing else."""
-    async with Upstream() as upstream, guarded_client(upstream, tenant=TENANT) as http:
+    async with UpstreamClient() as upstream, guarded_client(upstream, tenant=TENANT) as http:
         with pytest.raises((UpstreamError, httpx.UnsupportedProtocol, httpx.InvalidURL)):
             await http.get(url)
 
@@ -105,7 +105,7 @@ async def test_an_answer_is_bounded() -> None:
     """Ours: a library is given no more than it asked for."""
     async with (
         loopback(says(body(b"x" * 1001))) as server,
-        Upstream(egress_allow=[server.authority]) as upstream,
+        UpstreamClient(egress_allow=[server.authority]) as upstream,
         guarded_client(upstream, tenant=TENANT, limit_bytes=1000) as http,
     ):
         with pytest.raises(UpstreamAnswerTooLarge):
@@ -120,7 +120,7 @@ async def test_only_what_may_arrive_twice_is_sent_twice() -> None:
 
     async with (
         loopback(drop) as server,
-        Upstream(egress_allow=[server.authority], rules=Rules(failures=100)) as upstream,
+        UpstreamClient(egress_allow=[server.authority], rules=BulkheadLimits(failures=100)) as upstream,
         guarded_client(upstream, tenant=TENANT) as http,
     ):
         for method in ("POST", "PUT", "DELETE", "PATCH"):

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import UpstreamUnreachable
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import OK, loopback, says
 from tests.support.certificates import self_signed
 
@@ -34,7 +34,7 @@ async def test_an_untrusted_certificate_or_one_of_another_name_is_refused(
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
     async with loopback(says(OK), tls=tls) as server:
-        async with Upstream(egress_allow=[f"{host}:{server.port}"], lookup=Everywhere()) as upstream:
+        async with UpstreamClient(egress_allow=[f"{host}:{server.port}"], lookup=Everywhere()) as upstream:
             with pytest.raises(UpstreamUnreachable, match="TLS"):
                 await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}:{server.port}/"))
 
@@ -50,7 +50,7 @@ async def test_a_trusted_certificate_of_the_right_name_is_accepted(
     tls.load_cert_chain(path)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     async with loopback(says(OK), tls=tls) as server:
-        async with Upstream(egress_allow=[f"api.test:{server.port}"], lookup=Everywhere()) as upstream:
+        async with UpstreamClient(egress_allow=[f"api.test:{server.port}"], lookup=Everywhere()) as upstream:
             answer = await upstream.send(UpstreamRequest(method="GET", url=f"https://api.test:{server.port}/"))
 
         assert answer.body == b"{}"

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from gateway.domain.http.requests import UpstreamRequest
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 
 OURS = b"User-Agent: mcp-gateway\r\nAccept-Encoding: gzip, deflate\r\n"
 
@@ -45,7 +45,7 @@ async def sent(
     port = server.sockets[0].getsockname()[1]
     allowed = [f"127.0.0.1:{port}", f"[::1]:{port}", f"api.test:{port}"]
     async with server:
-        async with Upstream(egress_allow=allowed, lookup=Everywhere()) as upstream:
+        async with UpstreamClient(egress_allow=allowed, lookup=Everywhere()) as upstream:
             await upstream.ask(UpstreamRequest(method=method, url=url.format(port=port), headers=headers, body=content))
         with anyio.fail_after(20):
             await done.wait()

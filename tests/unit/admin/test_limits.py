@@ -8,7 +8,7 @@ import pytest
 
 from gateway.admin.dispatch import work_of
 from gateway.admin.endpoint import NO_TENANT
-from gateway.admin.limits import AdminLimits, Work
+from gateway.admin.limits import AdminLimits, WorkKind
 from gateway.admin.routes.index import ENDPOINTS
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.keys import Scope
@@ -131,7 +131,7 @@ async def test_one_tenant_holds_a_quarter_of_the_places_for_costly_work() -> Non
     limits, entered = AdminLimits(), list[str]()
 
     async def work(tenant: str) -> None:
-        async with limits.working(Work.CHECK, _principal(tenant, "k")):
+        async with limits.working(WorkKind.CHECK, _principal(tenant, "k")):
             entered.append(tenant)
             await anyio.sleep_forever()
 
@@ -142,7 +142,7 @@ async def test_one_tenant_holds_a_quarter_of_the_places_for_costly_work() -> Non
         for tenant in ("a", "b", "c"):
             group.start_soon(work, tenant)
         await anyio.wait_all_tasks_blocked()
-        async with limits.working(Work.LIGHT, _principal("evil", "k")):
+        async with limits.working(WorkKind.LIGHT, _principal("evil", "k")):
             pass
         group.cancel_scope.cancel()
 
@@ -151,9 +151,9 @@ async def test_one_tenant_holds_a_quarter_of_the_places_for_costly_work() -> Non
 
 def test_what_costs_the_processor_or_waits_for_upstreams_is_marked() -> None:
     """Ours: every route that validates, compiles, calls or examines takes a place."""
-    marked = {route.name: route.work for route in ENDPOINTS if route.work is not Work.LIGHT}
+    marked = {route.name: route.work for route in ENDPOINTS if route.work is not WorkKind.LIGHT}
 
-    assert {name for name, work in marked.items() if work is Work.OUTBOUND} == {
+    assert {name for name, work in marked.items() if work is WorkKind.OUTBOUND} == {
         "create_source",
         "replace_source",
         "update_source",
@@ -171,8 +171,8 @@ def test_a_list_that_may_be_read_to_its_end_is_costly(given: str) -> None:
     lists = [route for route in ENDPOINTS if route.method == "GET" and "search" in route.query.model_fields]
     assert len(lists) == 11
     for route in lists:
-        assert work_of(route, [("limit", "2"), ("cursor", "x")]) is Work.LIGHT
-        assert work_of(route, [("limit", "2"), (given, "x")]) is Work.SCAN
+        assert work_of(route, [("limit", "2"), ("cursor", "x")]) is WorkKind.LIGHT
+        assert work_of(route, [("limit", "2"), (given, "x")]) is WorkKind.SCAN
 
 
 async def test_one_tenant_searches_in_a_quarter_of_the_places() -> None:
@@ -182,7 +182,7 @@ async def test_one_tenant_searches_in_a_quarter_of_the_places() -> None:
 
     async def search() -> None:
         nonlocal running
-        async with limits.working(Work.SCAN, _principal("evil", "k")):
+        async with limits.working(WorkKind.SCAN, _principal("evil", "k")):
             running += 1
             await anyio.sleep_forever()
 
@@ -192,5 +192,5 @@ async def test_one_tenant_searches_in_a_quarter_of_the_places() -> None:
                 group.start_soon(search)
             await anyio.wait_all_tasks_blocked()
             assert running == 4
-            async with limits.working(Work.SCAN, _principal("good", "k")):
+            async with limits.working(WorkKind.SCAN, _principal("good", "k")):
                 group.cancel_scope.cancel()

@@ -18,10 +18,10 @@ from gateway.admin.requests.models import (
     TenantCreate,
 )
 from gateway.admin.validation import read_body, read_query
-from gateway.catalog.sources.document_workers import Workers
+from gateway.catalog.sources.document_workers import DocumentWorkers
 from gateway.errors import BadInput, InvalidBody
 
-WORKERS = Workers()
+WORKERS = DocumentWorkers()
 
 
 async def _faults(body: object, model: type[KeyCreate] | type[SourceCreate] | type[PolicyUpdate]) -> dict[str, str]:

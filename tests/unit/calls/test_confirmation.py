@@ -13,7 +13,7 @@ from gateway.errors import PolicyDenied
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.previews.requests import LONGEST
 from gateway.handlers.python.context import Context
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 
@@ -21,7 +21,7 @@ from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 @pytest.fixture
 def house() -> Household:
     """A tenant whose moderate calls are confirmed."""
-    house = Household(Upstream())
+    house = Household(UpstreamClient())
     house.set_policy(Policy(moderate=Decision.CONFIRM))
     return house
 
@@ -192,7 +192,7 @@ async def test_a_tool_that_is_confirmed_talks(house: Household) -> None:
     bound = await house.tool("pays")
 
     assert bound is not None
-    assert bound.talks
+    assert bound.is_interactive
 
 
 async def test_a_list_of_steps_is_confirmed_with_its_requests(house: Household) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.calls.pipeline import Calls
+from gateway.calls.pipeline import CallPipeline
 from gateway.definitions.json_schema.validator import compile_input
 from gateway.domain.audit import CallRecord
 from gateway.domain.http.requests import UpstreamAnswer, UpstreamRequest
@@ -17,7 +17,7 @@ from gateway.domain.identifiers import KeyId, OperationId, SourceId, TenantId
 from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Limits, Safety
 from gateway.domain.tenancy.principals import Principal
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.errors import (
     ArgumentsInvalid,
     AuditUnavailable,
@@ -111,7 +111,7 @@ def _bound(diary: Diary, *, safety: Safety = Safety.SAFE, decision: Decision = D
         definition=DEFINITION,
         safety=safety,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=OperationId("opr_1"),
         source=SourceId("src_1"),
         source_name="pets",
@@ -131,7 +131,7 @@ def _bound(diary: Diary, *, safety: Safety = Safety.SAFE, decision: Decision = D
 async def _run(
     diary: Diary, bound: BoundTool, arguments: Mapping[str, object], principal: Principal = ACME
 ) -> dict[str, Any]:
-    raw = await Calls(diary, diary).run(principal, bound, arguments, correlation_id="c-1")
+    raw = await CallPipeline(diary, diary).run(principal, bound, arguments, correlation_id="c-1")
     result: dict[str, Any] = json.loads(b"{" + raw + b"}")
     return result
 

@@ -154,7 +154,7 @@ def test_a_failure_says_each_sentence_once() -> None:
 
 def test_a_crash_says_nothing_of_the_inside() -> None:
     """Ours: an unexpected exception is a code and a correlation id to the client, no more (CAL-4)."""
-    told = json.loads(b"{" + result_rendering.crash("c-2") + b"}")["_meta"]["gateway/error"]
+    told = json.loads(b"{" + result_rendering.internal_error("c-2") + b"}")["_meta"]["gateway/error"]
 
     assert told == {"code": "call.handler_failed", "correlation_id": "c-2"}
 
@@ -251,7 +251,9 @@ ANNA = Principal(
 
 async def _shaped(shelf: _Shelf, kind: str, body: bytes) -> dict[str, Any]:
     answer = UpstreamAnswer(status=200, content_type=kind, body=body)
-    result: dict[str, Any] = json.loads(b"{" + await result_rendering.Shaper(shelf).content(ANNA, answer) + b"}")
+    result: dict[str, Any] = json.loads(
+        b"{" + await result_rendering.ResultRenderer(shelf).content(ANNA, answer) + b"}"
+    )
     return result
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.calls.truncation import Cut, cut_json, cut_text, describe
+from gateway.calls.truncation import Truncated, cut_json, cut_text, describe
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30),
@@ -22,8 +22,8 @@ def compact(value: object) -> bytes:
 
 def test_what_fits_stays_as_it_is() -> None:
     """Ours: nothing is touched without need."""
-    assert cut_json(b"[1,2]", 5) == Cut(b"[1,2]")
-    assert cut_text("abc", 3) == Cut(b"abc")
+    assert cut_json(b"[1,2]", 5) == Truncated(b"[1,2]")
+    assert cut_text("abc", 3) == Truncated(b"abc")
 
 
 def test_a_list_keeps_its_first_whole_elements() -> None:
@@ -133,9 +133,11 @@ def test_text_ends_with_a_line_where_one_is_near() -> None:
 
 def test_the_description_says_where_the_rest_is() -> None:
     """Ours: a model reads what is missing and how to get it."""
-    text = describe(Cut(b"", ("/items: the first 2 of 9 elements are shown",)), whole=1234, uri="gateway+result://x")
+    text = describe(
+        Truncated(b"", ("/items: the first 2 of 9 elements are shown",)), whole=1234, uri="gateway+result://x"
+    )
 
     assert "1,234 bytes" in text
     assert "/items: the first 2 of 9" in text
     assert "gateway+result://x" in text
-    assert "resource" not in describe(Cut(b""), whole=1, uri=None)
+    assert "resource" not in describe(Truncated(b""), whole=1, uri=None)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.cli.arguments import allowed_kinds, parse_arguments, parse_value
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _SCHEMA: dict[str, object] = {
@@ -80,7 +80,7 @@ def test_a_malformed_argument_is_wrong_usage(typed: list[str], whole: str | None
     with pytest.raises(Failure, match=reason) as caught:
         parse_arguments(typed, whole=whole, schema=_SCHEMA)
 
-    assert caught.value.exit_code is Exit.USAGE
+    assert caught.value.exit_code is ExitCode.USAGE
 
 
 def test_a_schema_that_refers_to_itself_allows_everything() -> None:

@@ -210,7 +210,7 @@ def test_limits_are_names_of_the_policy_with_numbers() -> None:
 
 def test_a_lazy_group_refuses_what_is_no_command() -> None:
     """Ours: a wrong entry in the table of commands is found by whoever runs it."""
-    group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:Exit", "Odd.")}, help="", epilog="")
+    group = LazyGroup(name="g", lazy={"odd": ("gateway.cli.exit_codes:ExitCode", "Odd.")}, help="", epilog="")
 
     with pytest.raises(TypeError, match="is no command"):
         group.get_command(click.Context(group), "odd")

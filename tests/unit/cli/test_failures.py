@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.cli.exit_codes import MEANINGS, Exit, describe_exits
+from gateway.cli.exit_codes import MEANINGS, ExitCode, describe_exits
 from gateway.cli.failures import Failure, describe_fault, failure_of, first_leaf, one_line
 from gateway.errors import BrokenSetting, EmbeddedServerFailed, Fault
 
@@ -41,8 +41,8 @@ def test_what_the_line_says_already_is_not_said_again(capsys: pytest.CaptureFixt
 
 def test_a_broken_setting_is_wrong_usage_and_a_broken_server_a_failure() -> None:
     """Ours: starting with a broken setting has its own exit code."""
-    assert failure_of(BrokenSetting("x")).exit_code is Exit.USAGE
-    assert failure_of(EmbeddedServerFailed("x")).exit_code is Exit.FAILED
+    assert failure_of(BrokenSetting("x")).exit_code is ExitCode.USAGE
+    assert failure_of(EmbeddedServerFailed("x")).exit_code is ExitCode.FAILED
 
 
 def test_what_went_wrong_is_found_in_nested_groups() -> None:
@@ -56,8 +56,8 @@ def test_what_went_wrong_is_found_in_nested_groups() -> None:
 
 def test_every_exit_code_is_explained_in_the_help() -> None:
     """Ours: exit codes are documented."""
-    assert set(MEANINGS) == set(Exit)
-    assert len(describe_exits().splitlines()) == len(Exit)
+    assert set(MEANINGS) == set(ExitCode)
+    assert len(describe_exits().splitlines()) == len(ExitCode)
 
 
 def test_a_fault_without_a_place_points_at_the_whole() -> None:

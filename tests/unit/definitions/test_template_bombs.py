@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.definitions.templates.liquid.budget import Budget, Limits
+from gateway.definitions.templates.liquid.budget import RenderingBudget, RenderingLimits
 from gateway.definitions.templates.liquid.rendering import Rendering
 from gateway.definitions.templates.template import Condition, Template, Tree
 from gateway.errors import TemplateFailed, TemplateInvalid
@@ -167,7 +167,7 @@ def test_the_steps_of_a_rendering_are_counted_alike_each_time() -> None:
 
     def fits(steps: int) -> bool:
         try:
-            Rendering({}, Budget(Limits(steps=steps))).text(block)
+            Rendering({}, RenderingBudget(RenderingLimits(steps=steps))).text(block)
         except TemplateFailed:
             return False
         return True

@@ -22,14 +22,14 @@ from gateway.errors import (
 )
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.signatures import Completing
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 
 
 @pytest.fixture
 def house() -> Household:
     """A tenant without primitives, and with no way out."""
-    return Household(Upstream())
+    return Household(UpstreamClient())
 
 
 async def test_texts_and_bytes_are_contents_in_the_type_of_the_definition(house: Household) -> None:

@@ -16,7 +16,7 @@ from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.errors import CapabilityMissing
 from gateway.handlers.python.context import Context
 from gateway.handlers.python.results import audio, embed, error, image, json, success, text
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 from tests.support.peers import TalkingPeer, accepted
 
@@ -24,7 +24,7 @@ from tests.support.peers import TalkingPeer, accepted
 @pytest.fixture
 def house() -> Household:
     """A tenant without primitives, and with no way out."""
-    return Household(Upstream())
+    return Household(UpstreamClient())
 
 
 def _note(ran: list[int]) -> str:

@@ -12,7 +12,7 @@ from gateway.domain.tenancy.policy import Safety
 from gateway.errors import CallError, CapabilityMissing, ClientSilent, GatewayError, HandlerFailed, TemplateFailed
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 
@@ -22,7 +22,7 @@ SAID = {"role": "user", "content": {"type": "text", "text": "Hi {{ name }}"}}
 @pytest.fixture
 def house() -> Household:
     """A tenant without primitives, and with no way out."""
-    return Household(Upstream())
+    return Household(UpstreamClient())
 
 
 def _steps(*steps: Mapping[str, Any]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.errors import GatewayError, HandlerFailed, LimitExceeded, NotFound
 from gateway.handlers.interfaces import InputRequired
 from gateway.handlers.python.context import Context
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 
@@ -21,7 +21,7 @@ from tests.support.peers import RoundsPeer, TalkingPeer, accepted
 @pytest.fixture
 def house() -> Household:
     """A tenant without primitives, and with no way out."""
-    return Household(Upstream())
+    return Household(UpstreamClient())
 
 
 async def _invokes(context: Context) -> Mapping[str, object]:

@@ -15,7 +15,7 @@ from gateway.domain.identifiers import KeyId, TenantId, new_tenant_id
 from gateway.domain.tenancy.keys import Key, MintedKey, Scope, mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import BrokenSetting, DatabaseUnavailable, Unauthenticated
-from gateway.identity.authenticator import REFUSED, Credentials, digest_key
+from gateway.identity.authenticator import REFUSED, Authenticator, digest_key
 
 OPERATOR_KEY = "an operator key with spaces and more than 32 characters"
 PEPPERS = (b"new pepper", b"old pepper")
@@ -71,11 +71,11 @@ def keys() -> Keys:
 
 
 @pytest.fixture
-def credentials(keys: Keys) -> Credentials:
-    return Credentials(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY)
+def credentials(keys: Keys) -> Authenticator:
+    return Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY)
 
 
-async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Credentials) -> None:
+async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Authenticator) -> None:
     """Ours: a good key gives tenant, slug, key, subject and scopes."""
     minted = mint_key()
     key = keys.add(minted)
@@ -88,7 +88,7 @@ async def test_a_stored_key_is_its_principal(keys: Keys, credentials: Credential
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_has_no_case(keys: Keys, credentials: Credentials, scheme: str) -> None:
+async def test_the_scheme_has_no_case(keys: Keys, credentials: Authenticator, scheme: str) -> None:
     """RFC 9110 §11.1: the name of an authentication scheme is case-insensitive."""
     minted = mint_key()
     keys.add(minted)
@@ -96,7 +96,7 @@ async def test_the_scheme_has_no_case(keys: Keys, credentials: Credentials, sche
     assert isinstance(await credentials.authenticate(f"{scheme} {minted.text}"), Principal)
 
 
-async def test_spellings_of_one_header_are_remembered_once(keys: Keys, credentials: Credentials) -> None:
+async def test_spellings_of_one_header_are_remembered_once(keys: Keys, credentials: Authenticator) -> None:
     """ISO-3: one key does not fill what is remembered of all tenants' keys with cases and spaces."""
     minted = mint_key()
     keys.add(minted)
@@ -107,7 +107,7 @@ async def test_spellings_of_one_header_are_remembered_once(keys: Keys, credentia
     assert (keys.asked, credentials.remembered) == (1, 1)
 
 
-async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Credentials) -> None:
+async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Authenticator) -> None:
     """Ours: any string of 32 characters may be the operator key; no database is asked for it."""
     assert isinstance(await credentials.authenticate(f"Bearer {OPERATOR_KEY}"), Operator)
     assert keys.asked == 0
@@ -116,7 +116,7 @@ async def test_the_operator_key_is_the_operator(keys: Keys, credentials: Credent
 async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
     """Ours: servers hand headers on as latin-1; the key is compared as the bytes that were sent."""
     secret = "ключ оператора, достаточно длинный для нас"
-    credentials = Credentials(keys, peppers=PEPPERS, operator_key=secret)
+    credentials = Authenticator(keys, peppers=PEPPERS, operator_key=secret)
 
     assert isinstance(await credentials.authenticate(f"Bearer {secret}".encode().decode("latin-1")), Operator)
 
@@ -125,14 +125,14 @@ async def test_an_operator_key_beyond_ascii_works(keys: Keys) -> None:
 def test_a_short_operator_key_is_refused_at_the_start(keys: Keys, operator_key: str) -> None:
     """Ours: the gateway does not start with an operator key that can be guessed, least of all an empty one."""
     with pytest.raises(BrokenSetting):
-        Credentials(keys, peppers=PEPPERS, operator_key=operator_key)
+        Authenticator(keys, peppers=PEPPERS, operator_key=operator_key)
 
 
 @pytest.mark.parametrize("peppers", [(), (b"",), (b"good", b"")])
 def test_keys_are_never_checked_without_a_pepper(keys: Keys, peppers: tuple[bytes, ...]) -> None:
     """Ours: a digest without a pepper could be computed by whoever reads the database."""
     with pytest.raises(BrokenSetting):
-        Credentials(keys, peppers=peppers, operator_key=OPERATOR_KEY)
+        Authenticator(keys, peppers=peppers, operator_key=OPERATOR_KEY)
 
 
 def _bad_headers() -> list[str | None]:
@@ -157,7 +157,7 @@ def _bad_headers() -> list[str | None]:
 
 
 @pytest.mark.parametrize("header", _bad_headers())
-async def test_every_refusal_reads_the_same(credentials: Credentials, header: str | None) -> None:
+async def test_every_refusal_reads_the_same(credentials: Authenticator, header: str | None) -> None:
     """Ours: no, malformed, unknown: one code and one message (TEN-2)."""
     with pytest.raises(Unauthenticated) as refused:
         await credentials.authenticate(header)
@@ -165,7 +165,7 @@ async def test_every_refusal_reads_the_same(credentials: Credentials, header: st
     assert refused.value.message == REFUSED
 
 
-async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, credentials: Credentials) -> None:
+async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, credentials: Authenticator) -> None:
     """Ours: expired, revoked and wrong keys are told nothing of what they are (TEN-2)."""
     past = datetime.now(UTC) - timedelta(seconds=1)
     expired, revoked, other = mint_key(), mint_key(), mint_key()
@@ -179,7 +179,7 @@ async def test_an_unusable_key_is_refused_like_an_unknown_one(keys: Keys, creden
         assert refused.value.message == REFUSED
 
 
-async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, credentials: Credentials) -> None:
+async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, credentials: Authenticator) -> None:
     """Ours: secret keys are rotated without breaking the API keys made before."""
     minted = mint_key()
     keys.add(minted, pepper=PEPPERS[1])
@@ -187,7 +187,7 @@ async def test_a_key_digested_with_an_older_pepper_still_works(keys: Keys, crede
     assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
 
 
-async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Credentials) -> None:
+async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Authenticator) -> None:
     """Ours: whatever the finder hands out, it must be the key that was shown."""
     shown, stored = mint_key(), mint_key()
     keys.add(stored)
@@ -198,7 +198,7 @@ async def test_a_row_of_another_key_is_not_believed(keys: Keys, credentials: Cre
         await credentials.authenticate(f"Bearer {shown.text}")
 
 
-async def test_a_good_answer_is_remembered(keys: Keys, credentials: Credentials) -> None:
+async def test_a_good_answer_is_remembered(keys: Keys, credentials: Authenticator) -> None:
     """Ours: the database is not asked for every request."""
     minted = mint_key()
     keys.add(minted)
@@ -209,7 +209,7 @@ async def test_a_good_answer_is_remembered(keys: Keys, credentials: Credentials)
     assert keys.asked == 1
 
 
-async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Credentials) -> None:
+async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Authenticator) -> None:
     """Ours: a key works as soon as it exists."""
     minted = mint_key()
     with pytest.raises(Unauthenticated):
@@ -219,7 +219,9 @@ async def test_a_bad_answer_is_not_remembered(keys: Keys, credentials: Credentia
     assert isinstance(await credentials.authenticate(f"Bearer {minted.text}"), Principal)
 
 
-async def test_a_remembered_answer_ends(keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_remembered_answer_ends(
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: a revoked key is refused within five seconds, even when the event that says so is lost (TEN-2)."""
     minted = mint_key()
     keys.add(minted)
@@ -244,7 +246,7 @@ async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: py
             _pass_time(monkeypatch, 3.1)
             return found
 
-    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
     await slow.authenticate(f"Bearer {minted.text}")
     keys.stored.clear()
 
@@ -253,7 +255,7 @@ async def test_an_answer_that_took_long_ends_as_soon(keys: Keys, monkeypatch: py
 
 
 async def test_an_answer_is_not_remembered_beyond_the_keys_end(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a key that expires in two seconds is not good for three."""
     minted = mint_key()
@@ -267,7 +269,7 @@ async def test_an_answer_is_not_remembered_beyond_the_keys_end(
         await credentials.authenticate(f"Bearer {minted.text}")
 
 
-async def test_a_forgotten_key_is_looked_up_again(keys: Keys, credentials: Credentials) -> None:
+async def test_a_forgotten_key_is_looked_up_again(keys: Keys, credentials: Authenticator) -> None:
     """Ours: the event of a change makes it count at once."""
     first, second = mint_key(), mint_key()
     tenant = new_tenant_id()
@@ -302,7 +304,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_remembered(keys: Keys) 
             overtaken.forget(minted.id)
             return found
 
-    overtaken = Credentials(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    overtaken = Authenticator(Overtaken(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
     await overtaken.authenticate(f"Bearer {minted.text}")
     await overtaken.authenticate(f"Bearer {minted.text}")
 
@@ -321,7 +323,7 @@ async def test_what_is_being_read_is_not_for_whoever_comes_after_a_change(keys: 
                 await go_on.wait()
             return found
 
-    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
     async with anyio.create_task_group() as group:
         group.start_soon(slow.authenticate, f"Bearer {minted.text}")
         await anyio.wait_all_tasks_blocked()
@@ -343,7 +345,7 @@ async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
             await go_on.wait()
             return found
 
-    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
     async with anyio.create_task_group() as group:
         for _ in range(100):
             group.start_soon(slow.authenticate, f"Bearer {minted.text}")
@@ -353,7 +355,7 @@ async def test_a_crowd_with_one_key_is_one_question(keys: Keys) -> None:
     assert keys.asked == 1
 
 
-async def _busy(keys: Keys, credentials: Credentials, count: int) -> list[MintedKey]:
+async def _busy(keys: Keys, credentials: Authenticator, count: int) -> list[MintedKey]:
     """So many good keys that have come twice."""
     busy = [mint_key() for _ in range(count)]
     for minted in busy:
@@ -363,7 +365,7 @@ async def _busy(keys: Keys, credentials: Credentials, count: int) -> list[Minted
     return busy
 
 
-async def _come(keys: Keys, credentials: Credentials) -> None:
+async def _come(keys: Keys, credentials: Authenticator) -> None:
     """Somebody new comes, so that there is a lookup."""
     new = mint_key()
     keys.add(new)
@@ -371,7 +373,7 @@ async def _come(keys: Keys, credentials: Credentials) -> None:
 
 
 async def test_keys_in_use_are_looked_up_together(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a hundred busy tenants are a question every few seconds; what nobody uses is not asked for (TEN-3)."""
     _pass_time(monkeypatch, 0)
@@ -400,7 +402,7 @@ async def test_keys_in_use_are_looked_up_together(
 
 
 async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: revoked, ended, changed and replaced keys are that from the lookup on that says so (TEN-2)."""
     _pass_time(monkeypatch, 0)
@@ -426,7 +428,7 @@ async def test_what_is_taken_along_is_believed_like_what_was_asked_for(
 
 
 async def test_what_is_taken_along_ends_as_soon_as_what_was_asked_for(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: an answer counts from when it was asked for, and no longer than the key itself (TEN-2)."""
     _pass_time(monkeypatch, 0)
@@ -462,7 +464,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
                 await go_on.wait()
             return found
 
-    slow = Credentials(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
+    slow = Authenticator(Slow(), peppers=PEPPERS, operator_key=OPERATOR_KEY)
     _pass_time(monkeypatch, 0)
     (busy,) = await _busy(keys, slow, 1)
     row, slug = keys.stored[busy.id]
@@ -484,7 +486,7 @@ async def test_what_is_forgotten_while_it_is_taken_along_is_not_remembered(
 
 
 async def test_a_lookup_that_fails_takes_nobody_with_it(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: without an answer everybody goes on as before, and asks for himself when his time comes (SRV-4)."""
     _pass_time(monkeypatch, 0)
@@ -503,7 +505,7 @@ async def test_a_lookup_that_fails_takes_nobody_with_it(
     assert keys.asked == asked + 1
 
 
-async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credentials) -> None:
+async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Authenticator) -> None:
     """Ours: whether a key is good is not guessed; what is remembered goes on."""
     known, other = mint_key(), mint_key()
     keys.add(known)
@@ -516,7 +518,7 @@ async def test_a_lost_database_is_no_refusal(keys: Keys, credentials: Credential
 
 
 async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: whoever was good when the database went away still is, until his key ends or a minute is over (SRV-4)."""
     known, expiring = mint_key(), mint_key()
@@ -535,7 +537,7 @@ async def test_what_is_known_of_a_key_goes_on_for_a_minute_without_a_database(
         await credentials.authenticate(f"Bearer {known.text}")
 
 
-async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Credentials) -> None:
+async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credentials: Authenticator) -> None:
     """Ours: once a change of the key was heard of, nothing older is believed, database or not (TEN-2)."""
     minted = mint_key()
     key = keys.add(minted)
@@ -552,7 +554,7 @@ async def test_what_is_kept_for_bad_times_goes_with_the_key(keys: Keys, credenti
             await credentials.authenticate(f"Bearer {minted.text}")
 
 
-async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: Credentials) -> None:
+async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: Authenticator) -> None:
     """Ours: sessions end with their key, not with a change of it (RES-6)."""
     minted = mint_key()
     key = keys.add(minted)
@@ -579,7 +581,7 @@ async def test_an_ended_key_is_told_from_a_changed_one(keys: Keys, credentials: 
     ],
 )
 async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
-    keys: Keys, credentials: Credentials, changes: dict[str, Any], is_valid: bool
+    keys: Keys, credentials: Authenticator, changes: dict[str, Any], is_valid: bool
 ) -> None:
     """Ours: what is remembered does not count, and a key that is no longer good is not remembered (TEN-2)."""
     minted = mint_key()
@@ -595,7 +597,7 @@ async def test_whoever_stays_is_good_as_long_as_the_key_is_what_it_was(
     assert keys.asked == asked + (0 if is_valid else 1)
 
 
-async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Credentials) -> None:
+async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Authenticator) -> None:
     """Ours: deleted is ended; a database that is away is no answer (TEN-2)."""
     minted = mint_key()
     keys.add(minted)
@@ -610,7 +612,7 @@ async def test_a_key_that_is_gone_is_good_for_nobody(keys: Keys, credentials: Cr
     assert not await credentials.still_valid(caller)
 
 
-async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Credentials) -> None:
+async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Authenticator) -> None:
     """Ours: what is remembered is found by a keyed digest, never by the key or a digest anybody could compute."""
     minted = mint_key()
     keys.add(minted)
@@ -625,7 +627,7 @@ async def test_no_credential_is_kept_in_memory(keys: Keys, credentials: Credenti
 
 
 async def test_what_is_remembered_is_bounded(
-    keys: Keys, credentials: Credentials, monkeypatch: pytest.MonkeyPatch
+    keys: Keys, credentials: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: many keys do not fill the memory; the oldest answers go first."""
     monkeypatch.setattr("gateway.identity.authenticator._MAX_REMEMBERED", 3)

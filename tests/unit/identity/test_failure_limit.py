@@ -10,7 +10,7 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import mint_key
 from gateway.domain.tenancy.principals import Operator, Principal
 from gateway.errors import DatabaseUnavailable, LimitExceeded, Unauthenticated
-from gateway.identity.authenticator import Credentials
+from gateway.identity.authenticator import Authenticator
 from gateway.identity.failure_limit import BatchedLookups, FailureLimit, Found
 from tests.unit.identity.test_authenticator import OPERATOR_KEY, PEPPERS, Keys
 
@@ -19,12 +19,12 @@ SLOW = 1e-6
 """A rate at which no test waits for a token."""
 
 
-def _limited(keys: Keys, *, failures: int = 1) -> Credentials:
+def _limited(keys: Keys, *, failures: int = 1) -> Authenticator:
     limit = FailureLimit(SLOW, burst=failures, interval_s=0.05)
-    return Credentials(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
+    return Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
 
 
-async def _fail(credentials: Credentials, *addresses: str) -> list[type[Exception]]:
+async def _fail(credentials: Authenticator, *addresses: str) -> list[type[Exception]]:
     """The refusals of a wrong key from each address."""
     found: list[type[Exception]] = []
     for address in addresses:
@@ -89,7 +89,7 @@ async def test_a_key_that_was_valid_here_does_not_wait_for_a_batch(monkeypatch: 
     minted = mint_key()
     keys.add(minted)
     limit = FailureLimit(SLOW, burst=1, interval_s=3600)
-    credentials = Credentials(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
+    credentials = Authenticator(keys, peppers=PEPPERS, operator_key=OPERATOR_KEY, failures=limit)
     await credentials.authenticate(f"Bearer {minted.text}", address=HERE)
     await _fail(credentials, HERE)
 

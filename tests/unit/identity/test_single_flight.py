@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from gateway.errors import DatabaseUnavailable, Unauthenticated
-from gateway.identity.single_flight import Turns
+from gateway.identity.single_flight import SingleFlight
 
 
 class Lookups:
@@ -37,7 +37,7 @@ async def _settled() -> None:
 
 async def test_a_crowd_with_one_key_asks_once() -> None:
     """Ours: a hundred first requests of a key are one lookup (TEN-3)."""
-    turns, lookups, answers = Turns[str, int](), Lookups(), list[int]()
+    turns, lookups, answers = SingleFlight[str, int](), Lookups(), list[int]()
 
     async def ask() -> None:
         answers.append(await turns.take("one", lookups))
@@ -54,7 +54,7 @@ async def test_a_crowd_with_one_key_asks_once() -> None:
 
 async def test_a_crowd_with_many_keys_asks_a_few_at_a_time() -> None:
     """Ours: keys that somebody makes up do not take every connection (TEN-3, TEN-5)."""
-    turns, lookups = Turns[int, int](), Lookups()
+    turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:
         for name in range(100):
             group.start_soon(turns.take, name, lookups)
@@ -67,7 +67,7 @@ async def test_a_crowd_with_many_keys_asks_a_few_at_a_time() -> None:
 
 async def test_a_failure_is_that_of_all_who_waited() -> None:
     """Ours: a database that is away is not asked by each of them, nor a wrong key looked up for each."""
-    turns, lookups, failed = Turns[str, int](), Lookups(), list[str]()
+    turns, lookups, failed = SingleFlight[str, int](), Lookups(), list[str]()
     lookups.failure = Unauthenticated("no")
 
     async def ask() -> None:
@@ -88,7 +88,7 @@ async def test_a_failure_is_that_of_all_who_waited() -> None:
 
 async def test_whoever_leaves_leaves_the_lookup_to_the_next() -> None:
     """Ours: a client that hangs up costs the others nothing."""
-    turns, lookups, answers = Turns[str, int](), Lookups(), list[int]()
+    turns, lookups, answers = SingleFlight[str, int](), Lookups(), list[int]()
     scopes = [anyio.CancelScope() for _ in range(3)]
 
     async def ask(scope: anyio.CancelScope) -> None:
@@ -109,7 +109,7 @@ async def test_whoever_leaves_leaves_the_lookup_to_the_next() -> None:
 
 async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
     """Ours: a key that is revoked while it is being looked up is good for none who comes afterwards (TEN-2)."""
-    turns, before, after = Turns[str, int](), Lookups(), Lookups()
+    turns, before, after = SingleFlight[str, int](), Lookups(), Lookups()
     async with anyio.create_task_group() as group:
         group.start_soon(turns.take, "one", before)
         await _settled()
@@ -125,7 +125,7 @@ async def test_whoever_comes_after_a_change_is_given_nothing_older() -> None:
 async def test_nobody_waits_for_ever_for_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: whoever cannot be looked up in time is told to come back (TEN-3)."""
     monkeypatch.setattr("gateway.identity.single_flight._PATIENCE_S", 0.01)
-    turns, lookups = Turns[int, int](), Lookups()
+    turns, lookups = SingleFlight[int, int](), Lookups()
     async with anyio.create_task_group() as group:
         for name in range(4):
             group.start_soon(turns.take, name, lookups)

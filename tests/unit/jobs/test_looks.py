@@ -8,7 +8,7 @@ import pytest
 from gateway.domain.identifiers import WatchId
 from gateway.domain.watches import Sighting, Watch
 from gateway.jobs.watch_poller import SLOWEST_S, fail, judge, make_request, pause
-from gateway.upstream.client import WholeAnswer
+from gateway.upstream.client import FullResponse
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -24,9 +24,9 @@ WATCH = Watch(
 )
 
 
-def _answer(body: bytes = b"one", status: int = 200, **headers: str) -> WholeAnswer:
+def _answer(body: bytes = b"one", status: int = 200, **headers: str) -> FullResponse:
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return WholeAnswer(status=status, headers=named, body=body)
+    return FullResponse(status=status, headers=named, body=body)
 
 
 FIRST = judge(Sighting(), _answer(ETag='"1"', Last_Modified="Fri, 20 Nov 2026 12:00:00 GMT"), now=NOW)
@@ -49,7 +49,7 @@ def test_the_first_look_only_remembers() -> None:
         (_answer(b""), True),
     ],
 )
-def test_the_body_decides(answer: WholeAnswer, is_other: bool) -> None:
+def test_the_body_decides(answer: FullResponse, is_other: bool) -> None:
     """Ours: an ETag saves sending a body; whether it is another one only the body says (RES-5)."""
     assert (judge(FIRST, answer, now=LATER).changed_at == LATER) is is_other
 

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import RedisUnavailable
-from gateway.jobs.template_fanout import Instances
+from gateway.jobs.template_fanout import TemplateFanout
 
 _A, _B = TenantId("ten_a"), TenantId("ten_b")
 _PARTS = (("row://1", "note://1", "rows://1"), ("row://2", "row://1", "row://1/more"), ())
@@ -25,7 +25,7 @@ async def test_each_uri_that_a_template_makes_is_told_once() -> None:
         told.append((tenant, uri))
 
     async with anyio.create_task_group() as tasks:
-        instances = Instances(followed, tell, spawn=tasks.start_soon)
+        instances = TemplateFanout(followed, tell, spawn=tasks.start_soon)
         for template in ("row://{id}", "row://{other}", "no template {", "none://{id}"):
             instances.note(_A, template)
 
@@ -52,7 +52,7 @@ async def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
             gate.set()
 
     async with anyio.create_task_group() as tasks:
-        instances = Instances(followed, tell, spawn=tasks.start_soon)
+        instances = TemplateFanout(followed, tell, spawn=tasks.start_soon)
         for tenant in (_A, _B):
             instances.note(tenant, "row://{id}")
 
@@ -77,7 +77,7 @@ async def test_after_a_fault_it_goes_on_with_what_changes_next() -> None:
             raise raised
         told.append(uri)
 
-    instances = Instances(followed, tell, spawn=spawn)
+    instances = TemplateFanout(followed, tell, spawn=spawn)
     for _ in range(2):
         async with anyio.create_task_group() as tasks:
             running.append(tasks)

@@ -11,7 +11,7 @@ from gateway.openapi.document.archive import unpack
 from gateway.openapi.document.bundle import bundle
 from gateway.openapi.document.document import read_tree
 from gateway.openapi.query.answers import LARGEST_PAGE
-from gateway.openapi.query.api import View
+from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.references import Resolver
 from gateway.openapi.query.tools import DEFINITIONS
 from gateway.openapi.query.truncation import LARGEST, render
@@ -37,7 +37,7 @@ def document(request: pytest.FixtureRequest) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def seen(document: bytes) -> View:
+def seen(document: bytes) -> ApiView:
     """The document as one sees it who sees everything."""
     return view_of(document)
 
@@ -53,7 +53,7 @@ def sample(items: Sequence[_Item], wanted: int = SAMPLED) -> Sequence[_Item]:
     return items[:: max(1, len(items) // wanted)]
 
 
-def questions(seen: View) -> Iterator[tuple[str, dict[str, Any]]]:
+def questions(seen: ApiView) -> Iterator[tuple[str, dict[str, Any]]]:
     """One of each kind about the document, and about as many endpoints and schemas as a test has time for."""
     yield "get_api_info", {}
     for arguments in ({}, {"limit": 500}, {"limit": 3, "offset": 2}, {"method": "get"}, {"tag": "nobody"}):
@@ -70,7 +70,7 @@ def questions(seen: View) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get_schema_details", {"name": schema.name, **more}
 
 
-def test_every_answer_is_as_declared_and_bounded(seen: View) -> None:
+def test_every_answer_is_as_declared_and_bounded(seen: ApiView) -> None:
     """Ours: structured content fits the listed output schema, whatever the document; 32 KB, a page 256 KB (OAS-5)."""
     for tool, arguments in questions(seen):
         answer = ask(tool, seen, **arguments)
@@ -79,7 +79,7 @@ def test_every_answer_is_as_declared_and_bounded(seen: View) -> None:
         assert len(render(answer).encode()) <= limit, (tool, arguments)
 
 
-def test_what_leads_to_what_is_what_the_document_says(seen: View, known: Graph) -> None:
+def test_what_leads_to_what_is_what_the_document_says(seen: ApiView, known: Graph) -> None:
     """Ours: `dependencies` and `usedBy` are those that following every reference gives, all of them (OAS-5)."""
     names = {schema.name for schema in seen.schemas}
     assert names == set(known.direct)
@@ -96,7 +96,7 @@ def test_what_leads_to_what_is_what_the_document_says(seen: View, known: Graph) 
         assert set(used_by[len(users) :]) == callers, schema
 
 
-def test_parameters_of_paths_are_there(seen: View, known: Graph) -> None:
+def test_parameters_of_paths_are_there(seen: ApiView, known: Graph) -> None:
     """OpenAPI: what a path says of its parameters holds for its operations, unless they say otherwise themselves."""
     for endpoint in sample(seen.endpoints):
         reader = Reader(seen, "get_endpoint_details", path=endpoint.path, method=endpoint.method)
@@ -110,7 +110,7 @@ def test_parameters_of_paths_are_there(seen: View, known: Graph) -> None:
         assert bool(changed) <= has_body, endpoint.identity
 
 
-def test_what_is_cut_can_be_put_together_again(seen: View) -> None:
+def test_what_is_cut_can_be_put_together_again(seen: ApiView) -> None:
     """Ours: whoever follows every pointer has the whole of it, byte for byte, and no answer is too large (OAS-5)."""
     for schema in sorted(seen.schemas, key=lambda entry: -len(bytes(entry.schema)))[:3]:
         for depth in (0, 1):

@@ -10,11 +10,11 @@ from gateway.openapi.compiler import compile_document
 from gateway.openapi.options import ImportOptions
 from gateway.openapi.worker_messages import (
     LENGTH_BYTES,
-    Answer,
     Closing,
     Crash,
     Message,
     Task,
+    WorkerAnswer,
     decode_message,
     decode_task,
     tell_compilation,
@@ -40,7 +40,7 @@ def test_a_compilation_crosses_whole_in_many_small_messages(raw: bytes) -> None:
     """Ours: no message is so large that decoding it holds others up (TEN-5)."""
     document = load_spec(raw.decode()) if raw.endswith(b".json") else raw
     compilation = compile_document(document, ImportOptions())
-    answer = Answer()
+    answer = WorkerAnswer()
     for message in tell_compilation(compilation):
         answer.take(across(message))
 
@@ -52,18 +52,18 @@ def test_a_compilation_crosses_whole_in_many_small_messages(raw: bytes) -> None:
 def test_a_document_crosses_in_parts() -> None:
     """Ours: a document of any size comes back byte for byte."""
     document = bytes(range(256)) * 10_000
-    answer = Answer()
+    answer = WorkerAnswer()
     for message in tell_document(document):
         answer.take(across(message))
 
     assert answer.document == document
-    assert Answer().document is None
+    assert WorkerAnswer().document is None
 
 
 @pytest.mark.parametrize("kind", [BadInput, InvalidBody, InvalidDocument, DocumentTooLarge])
 def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
     """Ours: kind, words and places cross as they are."""
-    answer = Answer()
+    answer = WorkerAnswer()
     answer.take(across(tell_refusal(kind("no", faults=[Fault(pointer="/a", reason="b", line=1, column=2)]))))
 
     assert isinstance(answer.refusal, GatewayError)
@@ -74,7 +74,7 @@ def test_a_refusal_stays_what_it_is(kind: type[BadInput]) -> None:
 
 def test_a_crash_is_no_compilation() -> None:
     """Ours: what was said before a crash is not taken for the whole."""
-    answer = Answer()
+    answer = WorkerAnswer()
     for message in tell_compilation(compile_document(orjson.dumps(many("https://a.example", 2)), ImportOptions())):
         answer.take(message)
     answer.take(across(Crash("trace")))

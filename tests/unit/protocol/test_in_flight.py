@@ -7,7 +7,7 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Limits
 from gateway.domain.tenancy.principals import Principal
 from gateway.errors import LimitExceeded
-from gateway.protocol.in_flight import SPARE, Crowds
+from gateway.protocol.in_flight import SPARE, InFlightLimiter
 from gateway.redis.limits.stream_limiter import streams_of_key
 
 
@@ -21,42 +21,42 @@ FEW = Limits(concurrency=2, streams=4)
 
 def test_a_key_has_so_many_and_another_its_own() -> None:
     """Ours: what its calls and streams may come to and some more, each key for itself (TEN-3, TEN-5)."""
-    crowds = Crowds()
+    crowds = InFlightLimiter()
     most = FEW.concurrency + 4 + SPARE
     for _ in range(most):
-        crowds.enter(ALICE, FEW)
+        crowds.acquire(ALICE, FEW)
 
     with pytest.raises(LimitExceeded) as caught:
-        crowds.enter(ALICE, FEW)
+        crowds.acquire(ALICE, FEW)
     assert caught.value.retry_after_s
     assert str(most) in caught.value.message
-    crowds.enter(BOB, FEW)
-    crowds.leave(ALICE)
-    crowds.enter(ALICE, FEW)
+    crowds.acquire(BOB, FEW)
+    crowds.release(ALICE)
+    crowds.acquire(ALICE, FEW)
     assert len(crowds) == most + 1
 
 
 def test_all_keys_of_a_tenant_have_a_quarter_of_the_open_requests() -> None:
     """ISO-3: many keys of one tenant together leave three quarters to the others."""
-    crowds = Crowds(most=40)
+    crowds = InFlightLimiter(most=40)
     for number in range(10):
-        crowds.enter(_of("ten_a", f"key_{number}"), FEW)
+        crowds.acquire(_of("ten_a", f"key_{number}"), FEW)
 
     with pytest.raises(LimitExceeded, match="10 of 40"):
-        crowds.enter(_of("ten_a", "key_last"), FEW)
-    crowds.enter(_of("ten_b", "key_other"), FEW)
-    crowds.leave(_of("ten_a", "key_0"))
-    crowds.enter(_of("ten_a", "key_last"), FEW)
+        crowds.acquire(_of("ten_a", "key_last"), FEW)
+    crowds.acquire(_of("ten_b", "key_other"), FEW)
+    crowds.release(_of("ten_a", "key_0"))
+    crowds.acquire(_of("ten_a", "key_last"), FEW)
     assert (crowds.places.held("ten_a"), crowds.places.held("ten_b")) == (10, 1)
 
 
 def test_nothing_is_kept_of_who_has_left() -> None:
     """Ours: keys that come and go leave nothing behind (RES-6)."""
-    crowds = Crowds()
+    crowds = InFlightLimiter()
     for _ in range(3):
-        crowds.enter(ALICE, FEW)
+        crowds.acquire(ALICE, FEW)
     for _ in range(3):
-        crowds.leave(ALICE)
+        crowds.release(ALICE)
 
     assert len(crowds) == 0
 

@@ -2,12 +2,14 @@
 
 from gateway.domain.identifiers import TenantId
 from gateway.domain.tenancy.policy import Limits
-from gateway.protocol.request_rate import LEAST_PER_S, MOST_S, Pacing
+from gateway.protocol.request_rate import LEAST_PER_S, MOST_S, RequestRateLimiter
 
 EVIL, THIRD = TenantId("ten_evil"), TenantId("ten_third")
 
 
-def _begun(pacing: Pacing, limits: Limits, *, offered_per_s: float, seconds: float, open_at_once: int) -> int:
+def _begun(
+    pacing: RequestRateLimiter, limits: Limits, *, offered_per_s: float, seconds: float, open_at_once: int
+) -> int:
     """Number of requests that begin within the time, with a fixed number open at once."""
     begun, ready = 0, [0.0] * open_at_once
     while (now := min(ready)) < seconds:
@@ -21,14 +23,14 @@ def _begun(pacing: Pacing, limits: Limits, *, offered_per_s: float, seconds: flo
 def test_a_flood_of_any_request_is_begun_at_the_tenants_rate() -> None:
     """ISO-3: ten times the limits, whether the requests are calls, lists or refused, over 256 connections."""
     limits = Limits(calls_per_second=200, burst=400)
-    begun = _begun(Pacing(), limits, offered_per_s=2000, seconds=10, open_at_once=256)
+    begun = _begun(RequestRateLimiter(), limits, offered_per_s=2000, seconds=10, open_at_once=256)
 
     assert begun <= 1.05 * (10 * LEAST_PER_S) + 0.25 * LEAST_PER_S
 
 
 def test_one_tenants_flood_delays_no_other() -> None:
     """ISO-3: schedules are kept apart."""
-    pacing = Pacing()
+    pacing = RequestRateLimiter()
     for _ in range(10_000):
         pacing.delay(EVIL, Limits(), 0.0)
 
@@ -39,7 +41,7 @@ def test_one_tenants_flood_delays_no_other() -> None:
 
 def test_a_tenant_within_its_rate_never_waits() -> None:
     """Ours: an even rate below the pace and a short burst pass without a wait."""
-    pacing = Pacing()
+    pacing = RequestRateLimiter()
     waits = [pacing.delay(EVIL, Limits(), number / 200) for number in range(2000)]
     burst = [pacing.delay(THIRD, Limits(), 1.0) for _ in range(int(LEAST_PER_S * 0.25))]
 
@@ -49,14 +51,14 @@ def test_a_tenant_within_its_rate_never_waits() -> None:
 
 def test_the_pace_rises_with_the_limit_that_the_operator_allows() -> None:
     """Ours: a tenant with a high limit is not held back below it."""
-    pacing, limits = Pacing(), Limits(calls_per_second=10_000)
+    pacing, limits = RequestRateLimiter(), Limits(calls_per_second=10_000)
 
     assert not any(pacing.delay(EVIL, limits, number / 10_000) for number in range(20_000))
 
 
 def test_a_late_loop_slows_a_flood_and_nothing_else() -> None:
     """ISO-3: where the machine is busy, a tenant above its rate has less of it, and others do not wait."""
-    pacing, limits = Pacing(), Limits(calls_per_second=200)
+    pacing, limits = RequestRateLimiter(), Limits(calls_per_second=200)
     for _ in range(100):
         pacing.note_lag(0.1)
     begun = _begun(pacing, limits, offered_per_s=2000, seconds=10, open_at_once=256)
@@ -68,7 +70,7 @@ def test_a_late_loop_slows_a_flood_and_nothing_else() -> None:
 
 def test_schedules_are_bounded_in_number() -> None:
     """Ours: tenants that come and go leave nothing behind for ever."""
-    pacing = Pacing()
+    pacing = RequestRateLimiter()
     for number in range(10_000):
         pacing.delay(TenantId(f"ten_{number}"), Limits(), 0.0)
 

@@ -21,8 +21,8 @@ from mcp_types import InitializeRequestParams, JSONRPCRequest, RequestParams, js
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from gateway.protocol.methods.sdk_runner import Dispatch, Kernel, Silent
-from gateway.protocol.request_context import Exchange
+from gateway.protocol.methods.sdk_runner import NullOutbound, OneShotDispatch, SdkRunner
+from gateway.protocol.request_context import RequestContext
 from tests.support.gateway import META
 
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -40,7 +40,7 @@ def _server() -> Server[object]:
 
 def _ready() -> Connection:
     params = InitializeRequestParams.model_validate(CLIENT, by_name=False)
-    connection = Connection(Silent(), protocol_version="2025-11-25", session_id="s", client_params=params)
+    connection = Connection(NullOutbound(), protocol_version="2025-11-25", session_id="s", client_params=params)
     connection.initialized.set()
     return connection
 
@@ -60,17 +60,17 @@ async def test_a_connection_can_be_born_ready_and_serve_one_request() -> None:
     """Ours: a session needs no connection between its requests."""
     runner: ServerRunner[object] = ServerRunner(_server(), _ready(), {})
 
-    result = await runner.on_request(Dispatch(1), "test/say", {})
+    result = await runner.on_request(OneShotDispatch(1), "test/say", {})
 
     assert result == {"said": "2025-11-25"}
 
 
 async def test_initialize_commits_what_a_session_keeps() -> None:
     """Ours: after the handshake the connection holds version and client parameters."""
-    connection = Connection.for_loop(Silent())
+    connection = Connection.for_loop(NullOutbound())
     runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
 
-    await runner.on_request(Dispatch(1), "initialize", CLIENT)
+    await runner.on_request(OneShotDispatch(1), "initialize", CLIENT)
 
     assert connection.protocol_version == "2025-11-25"
     assert connection.client_params is not None
@@ -79,10 +79,10 @@ async def test_initialize_commits_what_a_session_keeps() -> None:
 
 async def test_before_initialize_nothing_is_served() -> None:
     """MCP: the kernel holds the gate, not we."""
-    runner: ServerRunner[object] = ServerRunner(_server(), Connection.for_loop(Silent()), {})
+    runner: ServerRunner[object] = ServerRunner(_server(), Connection.for_loop(NullOutbound()), {})
 
     with pytest.raises(MCPError):
-        await runner.on_request(Dispatch(1), "test/say", {})
+        await runner.on_request(OneShotDispatch(1), "test/say", {})
 
 
 async def test_middleware_wraps_every_method_and_may_translate_its_errors() -> None:
@@ -99,20 +99,20 @@ async def test_middleware_wraps_every_method_and_may_translate_its_errors() -> N
     runner: ServerRunner[object] = ServerRunner(server, _ready(), {})
 
     with pytest.raises(MCPError, match="translated"):
-        await runner.on_request(Dispatch(1), "no/such", {})
+        await runner.on_request(OneShotDispatch(1), "no/such", {})
 
 
 async def test_a_connection_that_many_requests_share_stays_as_it_was_made() -> None:
     """Ours: the kernel writes nothing of a request to its connection, unless it is a handshake, which is refused."""
-    connection = Connection(Silent(), protocol_version="2026-07-28")
+    connection = Connection(NullOutbound(), protocol_version="2026-07-28")
     connection.initialized.set()
     runner: ServerRunner[object] = ServerRunner(_server(), connection, {})
 
     for number, meta in enumerate((META, {**META, "progressToken": "p"}, {})):
-        said = await runner.on_request(Dispatch(number), "test/say", {"_meta": meta})
+        said = await runner.on_request(OneShotDispatch(number), "test/say", {"_meta": meta})
         assert said["said"] == "2026-07-28"
     with pytest.raises(MCPError):
-        await runner.on_request(Dispatch(9), "initialize", CLIENT)
+        await runner.on_request(OneShotDispatch(9), "initialize", CLIENT)
 
     assert (connection.protocol_version, connection.session_id) == ("2026-07-28", None)
     assert (connection.client_params, connection.client_capabilities, connection.state) == (None, None, {})
@@ -123,7 +123,7 @@ async def test_no_handshake_is_made_on_a_shared_connection() -> None:
     request = JSONRPCRequest(jsonrpc="2.0", id=1, method="initialize", params=CLIENT)
 
     with pytest.raises(ValueError, match="of its own"):
-        await Kernel(_server()).run_silently(request, "2025-11-25", cast(Exchange, None))
+        await SdkRunner(_server()).run_stateless(request, "2025-11-25", cast(RequestContext, None))
 
 
 def test_what_leaves_the_kernel_is_mapped_without_its_text() -> None:

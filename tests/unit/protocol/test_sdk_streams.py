@@ -33,7 +33,7 @@ from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from gateway.app.server.http_protocol import Socket
+from gateway.app.server.http_protocol import HardenedHttpProtocol
 from tests.support.gateway import META
 
 Context = ServerRequestContext[Any, Any]
@@ -232,21 +232,21 @@ def test_a_request_without_parameters_of_its_own_is_typed() -> None:
 def test_uvicorn_is_the_version_that_was_read() -> None:
     """Ours: our connection is a subclass of its own."""
     assert version("uvicorn").startswith("0.")
-    assert issubclass(Socket, asyncio.Protocol)
+    assert issubclass(HardenedHttpProtocol, asyncio.Protocol)
 
 
 async def test_uvicorns_connection_has_what_ours_relies_on() -> None:
     """Ours: its callbacks, its keep-alive timer and its cycle."""
-    config = uvicorn.Config(_nothing, http=Socket, lifespan="off", log_config=None)
+    config = uvicorn.Config(_nothing, http=HardenedHttpProtocol, lifespan="off", log_config=None)
     config.load()
     server = uvicorn.Server(config)
-    connection = Socket(config=config, server_state=server.server_state, app_state={})
+    connection = HardenedHttpProtocol(config=config, server_state=server.server_state, app_state={})
 
     assert connection.timeout_keep_alive_task is None
     assert connection.connections is server.server_state.connections
     for name in ("on_message_begin", "on_headers_complete", "pause_writing", "resume_writing", "data_received"):
         assert callable(getattr(connection, name))
-    assert config.http_protocol_class is Socket
+    assert config.http_protocol_class is HardenedHttpProtocol
 
 
 async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,12 +5,12 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.redis.rejected_events import MOST, Refusals
+from gateway.redis.rejected_events import MOST, RejectedEvents
 
 
 def test_a_flood_of_refusals_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: who publishes beside us does not fill the log, and the next minute says how much there was."""
-    refusals, real = Refusals(), time.monotonic
+    refusals, real = RejectedEvents(), time.monotonic
     with capture_logs() as lines:
         for _ in range(MOST + 15):
             refusals.note(b"gw:t:ten_x:events", "mac")

@@ -16,15 +16,15 @@ from gateway.domain.tenancy.keys import Scope
 from gateway.domain.tenancy.policy import Decision, Policy, Safety
 from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE, Profile, Rule
-from gateway.domain.tools import Origin
+from gateway.domain.tools import PrimitiveOrigin
 from gateway.errors import InvalidCursor
 from gateway.handlers.binding import Binder
-from gateway.handlers.python.registry import CodeHandler
+from gateway.handlers.python.registry import PythonHandler
 from gateway.registry.cursors import Cursors
 from gateway.registry.paging import PAGE
 from gateway.registry.registry import Registry
-from gateway.registry.views import View, Views
-from gateway.upstream.client import Upstream
+from gateway.registry.views import SnapshotView, ViewCache
+from gateway.upstream.client import UpstreamClient
 from tests.support.snapshots import custom, imported, primitive, snapshot
 
 ALICE = Principal(
@@ -53,18 +53,18 @@ class Code:
     def __init__(self, *, completes: bool) -> None:
         self._completes = completes
 
-    def find(self, family: Family, name: str, slug: str) -> CodeHandler | None:
-        return CodeHandler(
+    def find(self, family: Family, name: str, slug: str) -> PythonHandler | None:
+        return PythonHandler(
             function=lambda _: "x", is_async=False, complete=(lambda _: ["x"]) if self._completes else None
         )
 
 
 def _binder(code: Code | None = None) -> Binder:
-    return Binder(Upstream(), NoSecrets(), Validators(), code)
+    return Binder(UpstreamClient(), NoSecrets(), Validators(), code)
 
 
 def _registry(shown: Snapshot, profile: str = DEFAULT_PROFILE, code: Code | None = None) -> Registry:
-    return Registry(ALICE, profile, View(shown, _binder(code), code), CURSORS)
+    return Registry(ALICE, profile, SnapshotView(shown, _binder(code), code), CURSORS)
 
 
 def _names(registry: Registry, family: Family) -> list[str]:
@@ -104,7 +104,7 @@ async def test_a_profile_finds_only_what_it_lists() -> None:
 
 async def test_profiles_share_what_was_bound() -> None:
     """Ours: a profile is a selection, not a copy (CON-2)."""
-    view = View(FULL, _binder(), None)
+    view = SnapshotView(FULL, _binder(), None)
     one, other = Registry(ALICE, DEFAULT_PROFILE, view, CURSORS), Registry(ALICE, "reads", view, CURSORS)
 
     assert await one.tool("list_pets") is await other.tool("list_pets")
@@ -273,7 +273,7 @@ def test_what_a_profile_can_do_follows_from_what_it_holds(
 @pytest.mark.parametrize("completes", [True, False])
 def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> None:
     """Ours: a function may log whenever it likes; suggestions come of a function of their own (CAP-1)."""
-    written = primitive(Family.PROMPT, "written", origin=Origin.CODE)
+    written = primitive(Family.PROMPT, "written", origin=PrimitiveOrigin.CODE)
     registry = _registry(snapshot(primitives=[written]), code=Code(completes=completes))
 
     assert registry.talks
@@ -282,7 +282,7 @@ def test_code_talks_and_says_itself_whether_it_completes(*, completes: bool) -> 
 
 async def test_what_has_not_changed_is_not_bound_again() -> None:
     """Ours: one edit does not bind a thousand tools anew (CON-2)."""
-    views = Views(_binder())
+    views = ViewCache(_binder())
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS)
     pets, greet = await first.tool("list_pets"), await first.tool("greet")
     readme, rows, review = (
@@ -308,7 +308,7 @@ async def test_what_has_not_changed_is_not_bound_again() -> None:
 )
 async def test_what_everything_depends_on_binds_everything_again(changed: Mapping[str, Any]) -> None:
     """Ours: a new policy and new allowed origins hold for the very next call (SAF-2)."""
-    views = Views(_binder())
+    views = ViewCache(_binder())
     before = await Registry(ALICE, DEFAULT_PROFILE, views.of(FULL), CURSORS).tool("greet")
     newer = replace(FULL, revision=2, **changed)
 
@@ -318,8 +318,8 @@ async def test_what_everything_depends_on_binds_everything_again(changed: Mappin
 async def test_other_code_under_the_same_name_is_bound_again() -> None:
     """Ours: a tool that was registered anew runs its new function (PRG-1)."""
     code = Code(completes=False)
-    shown = snapshot(tools=[custom("written", origin=Origin.CODE), custom("greet")], code=1)
-    views = Views(_binder(code), code=code)
+    shown = snapshot(tools=[custom("written", origin=PrimitiveOrigin.CODE), custom("greet")], code=1)
+    views = ViewCache(_binder(code), code=code)
     first = Registry(ALICE, DEFAULT_PROFILE, views.of(shown), CURSORS)
     written, greet = await first.tool("written"), await first.tool("greet")
     second = Registry(ALICE, DEFAULT_PROFILE, views.of(replace(shown, code=2)), CURSORS)
@@ -330,7 +330,7 @@ async def test_other_code_under_the_same_name_is_bound_again() -> None:
 
 async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
     """Ours: a request that was slow to load shows what it loaded, and nobody else does (CON-2)."""
-    views = Views(_binder())
+    views = ViewCache(_binder())
     newer = views.of(replace(FULL, revision=2))
 
     assert views.of(FULL) is not newer
@@ -341,7 +341,7 @@ async def test_an_older_snapshot_never_replaces_a_newer_one() -> None:
 
 def test_views_are_bounded() -> None:
     """Ours: tenants that nobody asks for any more take no memory."""
-    views = Views(_binder(), capacity=1)
+    views = ViewCache(_binder(), capacity=1)
     first = views.of(FULL)
     views.of(replace(FULL, tenant=TenantId("ten_b")))
 

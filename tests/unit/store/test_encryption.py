@@ -4,7 +4,7 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import BrokenSetting, SecretUnreadable
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 
 _OLD, _NEW = "old" * 11, "new" * 11
 _TENANT = TenantId("ten_a")
@@ -13,7 +13,7 @@ _PLACE = ("src_1", "api_key", "1")
 
 def test_a_sealed_value_opens_in_its_place_and_differs_each_time() -> None:
     """Ours: sealing is not deterministic, and the plain value is not in it."""
-    sealer = Sealer([_OLD])
+    sealer = EnvelopeCipher([_OLD])
     wrapped = sealer.new_tenant_key(_TENANT)
     sealed = [sealer.seal(_TENANT, wrapped, b"secret", *_PLACE) for _ in range(2)]
 
@@ -28,7 +28,7 @@ def test_a_sealed_value_opens_in_its_place_and_differs_each_time() -> None:
 )
 def test_a_value_moved_to_another_place_does_not_open(place: tuple[str, ...]) -> None:
     """Ours: source, scheme and version are bound to the value."""
-    sealer = Sealer([_OLD])
+    sealer = EnvelopeCipher([_OLD])
     wrapped = sealer.new_tenant_key(_TENANT)
 
     with pytest.raises(SecretUnreadable):
@@ -37,7 +37,7 @@ def test_a_value_moved_to_another_place_does_not_open(place: tuple[str, ...]) ->
 
 def test_a_tenant_opens_neither_the_data_key_nor_the_value_of_another() -> None:
     """Ours: the tenant is bound to both."""
-    sealer, other = Sealer([_OLD]), TenantId("ten_b")
+    sealer, other = EnvelopeCipher([_OLD]), TenantId("ten_b")
     wrapped, others = sealer.new_tenant_key(_TENANT), sealer.new_tenant_key(other)
     sealed = sealer.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
@@ -49,7 +49,7 @@ def test_a_tenant_opens_neither_the_data_key_nor_the_value_of_another() -> None:
 
 def test_any_changed_byte_is_noticed() -> None:
     """Ours: nothing that was changed opens, and the error does not say what was in it."""
-    sealer = Sealer([_OLD])
+    sealer = EnvelopeCipher([_OLD])
     wrapped = sealer.new_tenant_key(_TENANT)
     sealed = sealer.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
@@ -65,7 +65,7 @@ def test_any_changed_byte_is_noticed() -> None:
 
 def test_keys_are_exchanged_without_losing_anything() -> None:
     """Ours: with the new key first both open; once rewrapped the old key can go, and before that it cannot."""
-    old, both, new = Sealer([_OLD]), Sealer([_NEW, _OLD]), Sealer([_NEW])
+    old, both, new = EnvelopeCipher([_OLD]), EnvelopeCipher([_NEW, _OLD]), EnvelopeCipher([_NEW])
     wrapped = old.new_tenant_key(_TENANT)
     sealed = old.seal(_TENANT, wrapped, b"secret", *_PLACE)
 
@@ -84,21 +84,24 @@ def test_keys_are_exchanged_without_losing_anything() -> None:
 
 def test_a_derived_key_has_one_purpose() -> None:
     """Ours: no two purposes and no two secret keys share a key, and none of them wraps data keys."""
-    sealer = Sealer([_NEW, _OLD])
+    sealer = EnvelopeCipher([_NEW, _OLD])
     keys = {sealer.derive("pepper"), sealer.derive("audit"), sealer.derive("wrap"), *sealer.derive_all("cursors")}
 
     assert len(keys) == 5
     assert {len(key) for key in keys} == {32}
-    assert sealer.derive_all("pepper") == (Sealer([_NEW]).derive("pepper"), Sealer([_OLD]).derive("pepper"))
+    assert sealer.derive_all("pepper") == (
+        EnvelopeCipher([_NEW]).derive("pepper"),
+        EnvelopeCipher([_OLD]).derive("pepper"),
+    )
 
 
 def test_a_sealer_shows_no_key() -> None:
     """Ours: nothing that is printed holds a key."""
-    assert repr(Sealer([_OLD])) == "<Sealer with 1 keys>"
+    assert repr(EnvelopeCipher([_OLD])) == "<Sealer with 1 keys>"
 
 
 @pytest.mark.parametrize("keys", [[], [""], [_OLD, ""]])
 def test_a_sealer_needs_keys(keys: list[str]) -> None:
     """Ours: an empty key is a setting that was forgotten."""
     with pytest.raises(BrokenSetting, match="GATEWAY_SECRET_KEYS"):
-        Sealer(keys)
+        EnvelopeCipher(keys)

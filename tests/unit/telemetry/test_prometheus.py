@@ -3,10 +3,10 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.telemetry.metrics import SOURCES, TENANTS, Metrics
-from gateway.telemetry.prometheus import OTHER, Counter, Histogram, Level, Reading
+from gateway.telemetry.prometheus import OTHER, Callback, Counter, Gauge, Histogram
 
 
-def _lines(family: Counter | Histogram | Level | Reading) -> list[str]:
+def _lines(family: Counter | Histogram | Gauge | Callback) -> list[str]:
     return list(family.samples())
 
 
@@ -88,7 +88,7 @@ def test_a_histogram_counts_what_is_at_most_so_much() -> None:
 
 def test_a_reading_without_a_reader_or_without_a_value_has_no_series() -> None:
     """Ours: what is not known is not told as nought."""
-    reading = Reading("x", "X.")
+    reading = Callback("x", "X.")
     assert _lines(reading) == []
     reading.follow(lambda: None)
     assert _lines(reading) == []

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import pytest
 
 from gateway.errors import UpstreamBusy, UpstreamSuspended
-from gateway.upstream.bulkhead import Lane, Lanes, Rules
+from gateway.upstream.bulkhead import Bulkhead, BulkheadLimits, Bulkheads
 from gateway.upstream.egress.origins import Origin, read_url
 
 
@@ -26,92 +26,92 @@ def _loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-async def _rests(lane: Lane) -> UpstreamSuspended:
-    assert not lane.admit()
+async def _rests(bulkhead: Bulkhead) -> UpstreamSuspended:
+    assert not bulkhead.admit()
     with pytest.raises(UpstreamSuspended) as caught:
-        await lane.wait(_loop())
+        await bulkhead.wait(_loop())
     return caught.value
 
 
 async def test_so_many_are_let_in_and_the_next_waits_its_turn() -> None:
     """Ours: a free place goes to whoever waits longest, and a call is counted once."""
-    lane, order = Lane(Rules(at_once=2, wait_s=60)), list[int]()
-    assert lane.admit()
-    assert lane.admit()
+    bulkhead, order = Bulkhead(BulkheadLimits(at_once=2, wait_s=60)), list[int]()
+    assert bulkhead.admit()
+    assert bulkhead.admit()
 
     async def call(number: int) -> None:
-        assert not lane.admit()
-        await lane.wait(_loop())
+        assert not bulkhead.admit()
+        await bulkhead.wait(_loop())
         order.append(number)
         await anyio.lowlevel.checkpoint()
-        lane.leave()
+        bulkhead.leave()
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for number in range(5):
                 group.start_soon(call, number)
                 await anyio.wait_all_tasks_blocked()
-            assert (order, lane.running) == ([], 2)
-            lane.leave()
-            lane.leave()
-    assert (order, lane.running) == ([0, 1, 2, 3, 4], 0)
+            assert (order, bulkhead.running) == ([], 2)
+            bulkhead.leave()
+            bulkhead.leave()
+    assert (order, bulkhead.running) == ([0, 1, 2, 3, 4], 0)
 
 
 async def test_waiting_is_bounded_in_number_and_time() -> None:
     """Ours: a slow upstream queues no one for ever; the refusal says when to try again."""
-    lane = Lane(Rules(at_once=1, waiting=1, wait_s=0.02))
-    assert lane.admit()
+    bulkhead = Bulkhead(BulkheadLimits(at_once=1, waiting=1, wait_s=0.02))
+    assert bulkhead.admit()
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
 
             async def wait_in_vain() -> None:
                 with pytest.raises(UpstreamBusy):
-                    await lane.wait(_loop())
+                    await bulkhead.wait(_loop())
 
             group.start_soon(wait_in_vain)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(UpstreamBusy) as caught:
-                await lane.wait(_loop())
+                await bulkhead.wait(_loop())
             assert caught.value.retry_after_s == 1
-    lane.leave()
-    assert lane.running == 0
-    assert lane.admit()
+    bulkhead.leave()
+    assert bulkhead.running == 0
+    assert bulkhead.admit()
 
 
 async def test_whoever_is_cancelled_while_waiting_takes_no_place_along() -> None:
     """Ours: also when the place and the cancellation come in the same moment."""
     for given_first in (True, False):
-        lane = Lane(Rules(at_once=1, wait_s=60))
-        assert lane.admit()
-        waiting = asyncio.create_task(lane.wait(_loop()))
+        bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
+        assert bulkhead.admit()
+        waiting = asyncio.create_task(bulkhead.wait(_loop()))
         await anyio.lowlevel.checkpoint()
-        for step in (lane.leave, waiting.cancel) if given_first else (waiting.cancel, lane.leave):
+        for step in (bulkhead.leave, waiting.cancel) if given_first else (waiting.cancel, bulkhead.leave):
             step()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert lane.running == 0
-        assert lane.admit()
+        assert bulkhead.running == 0
+        assert bulkhead.admit()
 
 
 async def test_any_mix_of_calls_ends_with_nothing_in_use() -> None:
     """Ours: ends, failures and cancellations at random moments leave no place taken and never more at once."""
-    random, lane = Random(7), Lane(Rules(at_once=3, waiting=10, wait_s=0.01, failures=10_000))
+    random, bulkhead = Random(7), Bulkhead(BulkheadLimits(at_once=3, waiting=10, wait_s=0.01, failures=10_000))
     most = 0
 
     async def call() -> None:
         nonlocal most
         with anyio.move_on_after(random.choice((0, 0.001, 0.01, 1))):
             try:
-                if not lane.admit():
-                    await lane.wait(_loop())
+                if not bulkhead.admit():
+                    await bulkhead.wait(_loop())
             except UpstreamBusy:
                 return
             try:
-                most = max(most, lane.running)
+                most = max(most, bulkhead.running)
                 await anyio.sleep(random.choice((0, 0.001, 0.002)))
             finally:
-                (lane.succeed if random.random() < 0.5 else lambda: lane.fail(_loop()))()
-                lane.leave()
+                (bulkhead.succeed if random.random() < 0.5 else lambda: bulkhead.fail(_loop()))()
+                bulkhead.leave()
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
@@ -119,78 +119,78 @@ async def test_any_mix_of_calls_ends_with_nothing_in_use() -> None:
                 group.start_soon(call)
                 if random.random() < 0.3:
                     await anyio.lowlevel.checkpoint()
-    assert (lane.running, most) == (0, 3)
+    assert (bulkhead.running, most) == (0, 3)
 
 
 async def test_an_upstream_that_fails_in_a_row_is_left_alone() -> None:
     """Ours: five failures in a row, no fewer, and whoever waits is told at once."""
-    lane = Lane(Rules(at_once=1, wait_s=60))
+    bulkhead = Bulkhead(BulkheadLimits(at_once=1, wait_s=60))
     for _ in range(4):
-        lane.fail(_loop())
-    lane.succeed()
+        bulkhead.fail(_loop())
+    bulkhead.succeed()
     for _ in range(4):
-        lane.fail(_loop())
-    assert lane.admit()
+        bulkhead.fail(_loop())
+    assert bulkhead.admit()
     told: list[float | None] = []
 
     async def wait() -> None:
         with pytest.raises(UpstreamSuspended) as caught:
-            await lane.wait(_loop())
+            await bulkhead.wait(_loop())
         told.append(caught.value.retry_after_s)
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
-            lane.fail(_loop())
-            lane.leave()
+            bulkhead.fail(_loop())
+            bulkhead.leave()
     assert told == [30]
-    assert (await _rests(lane)).retry_after_s == pytest.approx(30, abs=1)  # pyright: ignore[reportUnknownMemberType]
-    assert lane.running == 0
+    assert (await _rests(bulkhead)).retry_after_s == pytest.approx(30, abs=1)  # pyright: ignore[reportUnknownMemberType]
+    assert bulkhead.running == 0
 
 
 async def test_one_call_at_a_time_tries_whether_it_is_back() -> None:
     """Ours: a failed try means another rest, a good one opens the lane, a cancelled one leaves it to the next."""
-    lane = Lane(Rules(failures=1, rest_s=0))
-    lane.fail(_loop())
-    assert not lane.admit()
-    await lane.wait(_loop())
-    await _rests(lane)
-    lane.leave()  # cancelled: nobody knows more than before
+    bulkhead = Bulkhead(BulkheadLimits(failures=1, rest_s=0))
+    bulkhead.fail(_loop())
+    assert not bulkhead.admit()
+    await bulkhead.wait(_loop())
+    await _rests(bulkhead)
+    bulkhead.leave()  # cancelled: nobody knows more than before
 
-    await lane.wait(_loop())
-    lane.fail(_loop())
-    lane.leave()
-    await lane.wait(_loop())
-    lane.succeed()
-    lane.leave()
+    await bulkhead.wait(_loop())
+    bulkhead.fail(_loop())
+    bulkhead.leave()
+    await bulkhead.wait(_loop())
+    bulkhead.succeed()
+    bulkhead.leave()
 
-    assert lane.admit()
-    assert lane.admit()
+    assert bulkhead.admit()
+    assert bulkhead.admit()
 
 
 async def test_sending_again_is_paid_for_by_calls_and_by_time() -> None:
     """Ours: a tenth of the calls may be repeated, a few more after a pause, none while the upstream rests."""
-    lane, now = Lane(Rules(reserve=3)), 1000.0
-    assert [lane.pay(now) for _ in range(5)] == [True, True, True, False, False]
+    bulkhead, now = Bulkhead(BulkheadLimits(reserve=3)), 1000.0
+    assert [bulkhead.pay(now) for _ in range(5)] == [True, True, True, False, False]
     for _ in range(25):
-        assert lane.admit()
-        lane.leave()
-    assert [lane.pay(now) for _ in range(3)] == [True, True, False]
-    assert [lane.pay(now + 5), lane.pay(now + 5)] == [True, False]
-    assert [lane.pay(now + 10**6) for _ in range(4)] == [True, True, True, False]
+        assert bulkhead.admit()
+        bulkhead.leave()
+    assert [bulkhead.pay(now) for _ in range(3)] == [True, True, False]
+    assert [bulkhead.pay(now + 5), bulkhead.pay(now + 5)] == [True, False]
+    assert [bulkhead.pay(now + 10**6) for _ in range(4)] == [True, True, True, False]
     for _ in range(5):
-        lane.fail(_loop())
-    assert not lane.pay(now + 10**7)
+        bulkhead.fail(_loop())
+    assert not bulkhead.pay(now + 10**7)
 
 
 async def test_every_tenant_has_its_own_lane_to_every_origin() -> None:
     """Ours: what one tenant meets at an upstream is felt by no other, nor at any other upstream (TEN-5)."""
-    lanes = Lanes(Rules(failures=1))
-    lanes.find("ten_a", A).fail(_loop())
+    bulkheads = Bulkheads(BulkheadLimits(failures=1))
+    bulkheads.find("ten_a", A).fail(_loop())
 
-    assert lanes.find("ten_a", origin("https://A.example:443/other?x=1")) is lanes.find("ten_a", A)
-    assert not lanes.find("ten_a", A).admit()
+    assert bulkheads.find("ten_a", origin("https://A.example:443/other?x=1")) is bulkheads.find("ten_a", A)
+    assert not bulkheads.find("ten_a", A).admit()
     for tenant, url in [
         ("ten_b", "https://a.example/"),
         ("", "https://a.example/"),
@@ -198,18 +198,18 @@ async def test_every_tenant_has_its_own_lane_to_every_origin() -> None:
         ("ten_a", "https://b.example/"),
         ("ten_a", "https://a.example:8443/"),
     ]:
-        assert lanes.find(tenant, origin(url)).admit()
+        assert bulkheads.find(tenant, origin(url)).admit()
 
 
 async def test_lanes_that_nobody_uses_are_forgotten_and_others_are_not() -> None:
     """Ours: a tenant that names a new upstream in every call fills no memory and is not let off."""
-    lanes = Lanes(Rules(failures=1))
-    busy, resting = lanes.find("ten_a", A), lanes.find("ten_b", A)
+    bulkheads = Bulkheads(BulkheadLimits(failures=1))
+    busy, resting = bulkheads.find("ten_a", A), bulkheads.find("ten_b", A)
     assert busy.admit()
     resting.fail(_loop())
     for number in range(20_000):
-        lanes.find("ten_a", origin(f"https://h{number}.example/"))
+        bulkheads.find("ten_a", origin(f"https://h{number}.example/"))
 
-    assert len(lanes) <= 4096
-    assert lanes.find("ten_a", A) is busy
-    assert lanes.find("ten_b", A) is resting
+    assert len(bulkheads) <= 4096
+    assert bulkheads.find("ten_a", A) is busy
+    assert bulkheads.find("ten_b", A) is resting

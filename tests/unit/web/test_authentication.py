@@ -9,8 +9,8 @@ from gateway.domain.identifiers import KeyId
 from gateway.domain.tenancy.keys import Key
 from gateway.domain.tenancy.principals import Operator
 from gateway.errors import Unauthenticated
-from gateway.identity.authenticator import Credentials
-from gateway.telemetry.log_context import LABELS, Labels
+from gateway.identity.authenticator import Authenticator
+from gateway.telemetry.log_context import LABELS, LogContext
 from gateway.web.authentication import authenticate, authorization_of, caller_of
 
 OPERATOR_KEY = "0123456789abcdef0123456789abcdef"
@@ -40,10 +40,10 @@ def test_two_credentials_are_none() -> None:
 
 async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
     """Ours: who asks is found out once, and every line of the log says it."""
-    credentials = Credentials(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    credentials = Authenticator(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
     scope = _scope((b"authorization", f"Bearer {OPERATOR_KEY}".encode()))
 
-    labels = Labels("request-1")
+    labels = LogContext("request-1")
     labelled = LABELS.set(labels)
     try:
         caller = await authenticate(scope, credentials)
@@ -51,12 +51,12 @@ async def test_the_caller_is_kept_in_scope_and_log_context() -> None:
         LABELS.reset(labelled)
 
     assert caller == Operator() == caller_of(scope)
-    assert labels == Labels("request-1", principal="operator")
+    assert labels == LogContext("request-1", principal="operator")
 
 
 async def test_nobody_is_no_caller() -> None:
     """Ours: without a good credential nothing is put into the scope."""
-    credentials = Credentials(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
+    credentials = Authenticator(NoKeys(), peppers=[b"p"], operator_key=OPERATOR_KEY)
     scope = _scope()
 
     with pytest.raises(Unauthenticated):

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from gateway.telemetry.metrics import Metrics
-from gateway.web.edge import Edge, Surroundings
+from gateway.web.edge import Edge, EdgeDependencies
 from gateway.web.proxies import Proxies
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -19,7 +19,9 @@ def _answering(status: int, *headers: tuple[bytes, bytes]) -> ASGIApp:
     return app
 
 
-async def _ask(app: ASGIApp, around: Surroundings, *headers: tuple[bytes, bytes], peer: str = "10.0.0.1") -> Headers:
+async def _ask(
+    app: ASGIApp, around: EdgeDependencies, *headers: tuple[bytes, bytes], peer: str = "10.0.0.1"
+) -> Headers:
     """The headers of the answer to one request."""
     sent: list[Message] = []
 
@@ -45,14 +47,14 @@ async def _ask(app: ASGIApp, around: Surroundings, *headers: tuple[bytes, bytes]
 @pytest.mark.parametrize("is_draining", [True, False])
 async def test_connections_are_not_kept_while_the_end_is_near(is_draining: bool) -> None:
     """Ours: a proxy opens its next connection to a replica that stays (SRV-3)."""
-    headers = await _ask(_answering(200), Surroundings(is_draining=lambda: is_draining))
+    headers = await _ask(_answering(200), EdgeDependencies(is_draining=lambda: is_draining))
 
     assert ((b"connection", b"close") in headers) is is_draining
 
 
 async def test_an_answer_says_only_once_that_it_closes() -> None:
     """RFC 9110: what the application has said is not said again."""
-    around = Surroundings(is_draining=lambda: True)
+    around = EdgeDependencies(is_draining=lambda: True)
 
     headers = await _ask(_answering(200, (b"connection", b"close")), around)
 
@@ -61,7 +63,7 @@ async def test_an_answer_says_only_once_that_it_closes() -> None:
 
 async def test_answers_are_counted_also_those_of_the_edge_itself() -> None:
     """Ours: a refusal at the door is an answer, too."""
-    around = Surroundings(metrics=Metrics())
+    around = EdgeDependencies(metrics=Metrics())
 
     await _ask(_answering(200), around)
     await _ask(_answering(200), around, (b"host", b"gw"))
@@ -83,7 +85,7 @@ async def test_a_stream_is_counted_until_it_ends_however_it_ends() -> None:
         raise RuntimeError
 
     with capture_logs(), pytest.raises(RuntimeError):
-        await _ask(broken, Surroundings(metrics=metrics))
+        await _ask(broken, EdgeDependencies(metrics=metrics))
 
     assert seen == [(1, 1)]
     assert (metrics.streams.now, metrics.requests.now) == (0, 0)
@@ -91,13 +93,13 @@ async def test_a_stream_is_counted_until_it_ends_however_it_ends() -> None:
 
 async def test_a_refused_credential_is_logged_with_the_address_it_came_from() -> None:
     """Ours: whoever tries keys can be found, and cannot put somebody else's address in his place (TEN-5)."""
-    around = Surroundings(proxies=Proxies(["10.0.0.0/8"]))
+    around = EdgeDependencies(proxies=Proxies(["10.0.0.0/8"]))
     forwarded = (b"x-forwarded-for", b"1.1.1.1, 198.51.100.7")
 
     with capture_logs() as lines:
         await _ask(_answering(401), around, forwarded)
         await _ask(_answering(401), around, forwarded, peer="203.0.113.4")
-        await _ask(_answering(401), Surroundings(), forwarded)
+        await _ask(_answering(401), EdgeDependencies(), forwarded)
 
     refused = [line for line in lines if line["event"] == "credential_refused"]
     assert [line["client"] for line in refused] == ["198.51.100.7", "203.0.113.4", "10.0.0.1"]

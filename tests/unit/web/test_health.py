@@ -9,7 +9,7 @@ import structlog.testing
 from starlette.applications import Starlette
 
 from gateway.errors import DatabaseUnavailable
-from gateway.web.health import Check, Readiness, health_routes
+from gateway.web.health import Check, ReadinessProbe, health_routes
 
 
 async def _good() -> None: ...
@@ -82,7 +82,7 @@ async def test_what_fails_is_logged_when_it_changes() -> None:
     async def check() -> None:
         await state[0]()
 
-    readiness = Readiness([("database", check)])
+    readiness = ReadinessProbe([("database", check)])
     with structlog.testing.capture_logs() as lines:
         for present in (_away, _away, _good, _good):
             state[0] = present

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from gateway.definitions.json_access import as_list
-from gateway.definitions.templates.liquid.budget import Budget
+from gateway.definitions.templates.liquid.budget import RenderingBudget
 from gateway.definitions.templates.liquid.numbers import number
 from gateway.definitions.templates.liquid.values import are_equal, is_true, look_into, to_json, write_out
 
-Run: TypeAlias = Callable[[Budget, object, tuple[object, ...]], object]
+Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 
-def _items(budget: Budget, value: object) -> list[object]:
+def _items(budget: RenderingBudget, value: object) -> list[object]:
     """The elements of an array; anything else is an array of itself, null an empty one."""
     elements = as_list(value)
     if elements is None:
@@ -20,15 +20,15 @@ def _items(budget: Budget, value: object) -> list[object]:
     return list(elements)
 
 
-def _first(_: Budget, value: object, __: tuple[object, ...]) -> object:
+def _first(_: RenderingBudget, value: object, __: tuple[object, ...]) -> object:
     return look_into(value, "first")
 
 
-def _last(_: Budget, value: object, __: tuple[object, ...]) -> object:
+def _last(_: RenderingBudget, value: object, __: tuple[object, ...]) -> object:
     return look_into(value, "last")
 
 
-def _join(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _join(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     separator = write_out(arguments[0], budget) if arguments else " "
     parts: list[str] = []
     length = 0
@@ -42,25 +42,25 @@ def _join(budget: Budget, value: object, arguments: tuple[object, ...]) -> objec
     return separator.join(parts)
 
 
-def _reverse(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+def _reverse(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
     return _items(budget, value)[::-1]
 
 
-def _concat(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _concat(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     left, right = _items(budget, value), _items(budget, arguments[0])
     budget.check_items(len(left) + len(right))
     return left + right
 
 
-def _compact(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+def _compact(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
     return [item for item in _items(budget, value) if item is not None]
 
 
-def _map(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _map(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     return [look_into(item, name) for name in arguments for item in _items(budget, value)]
 
 
-def _where(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _where(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     kept: list[object] = []
     name, *wanted = arguments
     for item in _items(budget, value):
@@ -71,14 +71,14 @@ def _where(budget: Budget, value: object, arguments: tuple[object, ...]) -> obje
     return kept
 
 
-def _uniq(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+def _uniq(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
     seen: dict[str, object] = {}
     for item in _items(budget, value):
         seen.setdefault(to_json(item, budget), item)
     return list(seen.values())
 
 
-def _sort(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _sort(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     items = _items(budget, value)
     keys = [look_into(item, name) for name in arguments for item in items] or items
     ranked = [(_rank(key, budget), index) for index, key in enumerate(keys)]
@@ -87,7 +87,7 @@ def _sort(budget: Budget, value: object, arguments: tuple[object, ...]) -> objec
     return [items[index] for _, index in sorted(ranked)]
 
 
-def _rank(key: object, budget: Budget) -> tuple[int, float, str]:
+def _rank(key: object, budget: RenderingBudget) -> tuple[int, float, str]:
     """Numbers first, then text, what is missing last."""
     if key is None:
         return (2, 0.0, "")
@@ -96,7 +96,7 @@ def _rank(key: object, budget: Budget) -> tuple[int, float, str]:
     return (1, 0.0, write_out(key, budget))
 
 
-def _sum(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _sum(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     items = _items(budget, value)
     added = [look_into(item, name) for name in arguments for item in items] if arguments else items
     return number(sum(map(number, added)))

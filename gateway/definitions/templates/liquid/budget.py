@@ -12,7 +12,7 @@ _BYTES_PER_STEP = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RenderingLimits:
     """What one rendering may use."""
 
     steps: int = 100_000
@@ -23,10 +23,10 @@ class Limits:
     items: int = 10_000
 
 
-class Budget:
+class RenderingBudget:
     """What is left of the limits while one template, or one tree of them, is rendered."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RenderingLimits) -> None:
         self.limits = limits
         self._steps = limits.steps
         self._rounds = limits.rounds

@@ -32,7 +32,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class VariablePath:
     """A variable and the steps into it."""
 
     root: str
@@ -47,7 +47,7 @@ class Range:
     stop: "Expression"
 
 
-Expression: TypeAlias = Literal | Path
+Expression: TypeAlias = Literal | VariablePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class ExpressionReader:
             raise self.wrong("a number has too many digits")
         return float(text) if "." in text else int(text)
 
-    def _path(self, root: str) -> Path:
+    def _path(self, root: str) -> VariablePath:
         parts: list[Expression] = []
         while True:
             if self.takes("."):
@@ -244,7 +244,7 @@ class ExpressionReader:
             elif self.takes("["):
                 parts.append(self._index())
             else:
-                return Path(root, tuple(parts))
+                return VariablePath(root, tuple(parts))
 
     def _index(self) -> Expression:
         self._depth += 1

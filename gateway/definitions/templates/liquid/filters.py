@@ -10,12 +10,12 @@ from urllib.parse import quote_plus, unquote_plus
 
 from gateway.definitions.json_access import as_list
 from gateway.definitions.templates.liquid.arrays import ARRAY_FILTERS
-from gateway.definitions.templates.liquid.budget import Budget
+from gateway.definitions.templates.liquid.budget import RenderingBudget
 from gateway.definitions.templates.liquid.numbers import NUMBER_FILTERS, whole
 from gateway.definitions.templates.liquid.values import Nothing, are_equal, count, to_json, write_out
 from gateway.errors import TemplateFailed
 
-Run: TypeAlias = Callable[[Budget, object, tuple[object, ...]], object]
+Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 
@@ -38,7 +38,7 @@ class Filter:
         return f"{self.least} to {self.most} arguments"
 
 
-def _text(budget: Budget, value: object, factor: int = 1) -> str:
+def _text(budget: RenderingBudget, value: object, factor: int = 1) -> str:
     """The value as text; paid for as if it grew by the factor."""
     text = write_out(value, budget)
     budget.check_text(len(text) * factor)
@@ -46,24 +46,24 @@ def _text(budget: Budget, value: object, factor: int = 1) -> str:
 
 
 def _mapped(change: Callable[[str], str], factor: int = 1) -> Run:
-    def run(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+    def run(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
         return change(_text(budget, value, factor))
 
     return run
 
 
-def _append(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _append(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     left, right = write_out(value, budget), write_out(arguments[0], budget)
     budget.check_text(len(left) + len(right))
     return left + right
 
 
-def _prepend(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _prepend(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     return _append(budget, arguments[0], (value,))
 
 
 def _replaced(*, most: int, removes: bool = False) -> Run:
-    def run(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+    def run(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
         text, old = _text(budget, value), write_out(arguments[0], budget)
         new = "" if removes else write_out(arguments[1], budget)
         if not old:
@@ -76,7 +76,7 @@ def _replaced(*, most: int, removes: bool = False) -> Run:
     return run
 
 
-def _truncate(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _truncate(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     text = _text(budget, value)
     length = whole(arguments[0]) if arguments else 50
     ending = write_out(arguments[1], budget) if len(arguments) > 1 else "…"
@@ -85,7 +85,7 @@ def _truncate(budget: Budget, value: object, arguments: tuple[object, ...]) -> o
     return text[: max(0, length - len(ending))] + ending
 
 
-def _truncate_words(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _truncate_words(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     text = _text(budget, value)
     most = max(1, whole(arguments[0]) if arguments else 15)
     ending = write_out(arguments[1], budget) if len(arguments) > 1 else "…"
@@ -93,7 +93,7 @@ def _truncate_words(budget: Budget, value: object, arguments: tuple[object, ...]
     return text if len(words) <= most else " ".join(words[:most]) + ending
 
 
-def _slice(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _slice(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     start = whole(arguments[0])
     length = max(0, whole(arguments[1])) if len(arguments) > 1 else 1
     elements = as_list(value)
@@ -103,7 +103,7 @@ def _slice(budget: Budget, value: object, arguments: tuple[object, ...]) -> obje
     return sliced[first : first + length] if first >= 0 else sliced[:0]
 
 
-def _split(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _split(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     text, separator = _text(budget, value), write_out(arguments[0], budget)
     if not text:
         return []
@@ -111,23 +111,23 @@ def _split(budget: Budget, value: object, arguments: tuple[object, ...]) -> obje
     return list(text) if not separator else text.split(separator)
 
 
-def _decode(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+def _decode(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
     try:
         return base64.b64decode(_text(budget, value), validate=True).decode()
     except (binascii.Error, ValueError):
         raise TemplateFailed("'base64_decode' got something that is not text in base64") from None
 
 
-def _default(budget: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _default(budget: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     is_missing = value is None or value is False or are_equal(value, Nothing.EMPTY, budget)
     return arguments[0] if is_missing else value
 
 
-def _size(_: Budget, value: object, __: tuple[object, ...]) -> object:
+def _size(_: RenderingBudget, value: object, __: tuple[object, ...]) -> object:
     return count(value) or 0
 
 
-def _json(budget: Budget, value: object, _: tuple[object, ...]) -> object:
+def _json(budget: RenderingBudget, value: object, _: tuple[object, ...]) -> object:
     return to_json(value, budget)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from gateway.definitions.templates.liquid.budget import Budget
+from gateway.definitions.templates.liquid.budget import RenderingBudget
 from gateway.errors import TemplateFailed
 
 _SMALLEST = -(2**63)
@@ -13,7 +13,7 @@ _LONGEST = 40
 _MOST_DIGITS = 20
 
 Number: TypeAlias = int | float
-Run: TypeAlias = Callable[[Budget, object, tuple[object, ...]], object]
+Run: TypeAlias = Callable[[RenderingBudget, object, tuple[object, ...]], object]
 
 
 def number(value: object) -> Number:
@@ -59,14 +59,14 @@ def _bounded(value: Number) -> Number:
 
 
 def _one(change: Callable[[Number], Number]) -> Run:
-    def run(_: Budget, value: object, __: tuple[object, ...]) -> object:
+    def run(_: RenderingBudget, value: object, __: tuple[object, ...]) -> object:
         return _bounded(change(number(value)))
 
     return run
 
 
 def _two(change: Callable[[Number, Number], Number]) -> Run:
-    def run(_: Budget, value: object, arguments: tuple[object, ...]) -> object:
+    def run(_: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
         return _bounded(change(number(value), number(arguments[0])))
 
     return run
@@ -84,7 +84,7 @@ def _modulo(left: Number, right: Number) -> Number:
     return left % right
 
 
-def _round(_: Budget, value: object, arguments: tuple[object, ...]) -> object:
+def _round(_: RenderingBudget, value: object, arguments: tuple[object, ...]) -> object:
     digits = max(0, min(_MOST_DIGITS, whole(arguments[0]))) if arguments else 0
     return _bounded(round(number(value), digits) if digits else round(number(value)))
 

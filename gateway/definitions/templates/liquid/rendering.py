@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import TypeAlias, assert_never, cast
 
 from gateway.definitions.json_access import as_list
-from gateway.definitions.templates.liquid.budget import Budget
+from gateway.definitions.templates.liquid.budget import RenderingBudget
 from gateway.definitions.templates.liquid.expressions import Comparison, Expression, Filtered, Literal, Range, Test
 from gateway.definitions.templates.liquid.filters import FILTERS
 from gateway.definitions.templates.liquid.nodes import (
@@ -45,7 +45,7 @@ class _Leaving(Enum):
 class Rendering:
     """One rendering: the variables in sight, what is left of the budget, what was written so far."""
 
-    def __init__(self, variables: Mapping[str, object], budget: Budget, escape: Escape | None = None) -> None:
+    def __init__(self, variables: Mapping[str, object], budget: RenderingBudget, escape: Escape | None = None) -> None:
         self._variables = variables
         self._assigned: dict[str, object] = {}
         self._sizes: dict[str, int] = {}

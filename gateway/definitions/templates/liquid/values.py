@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from gateway.definitions.json_access import as_list
-from gateway.definitions.templates.liquid.budget import Budget
+from gateway.definitions.templates.liquid.budget import RenderingBudget
 from gateway.errors import TemplateFailed
 
 _NODES_PER_STEP = 4
@@ -25,7 +25,7 @@ class Nothing(Enum):
     BLANK = "blank"
 
 
-def write_out(value: object, budget: Budget) -> str:
+def write_out(value: object, budget: RenderingBudget) -> str:
     """The value as text: nothing for null, JSON for objects and arrays."""
     if isinstance(value, str):
         return value
@@ -38,7 +38,7 @@ def write_out(value: object, budget: Budget) -> str:
     return to_json(value, budget)
 
 
-def to_json(value: object, budget: Budget) -> str:
+def to_json(value: object, budget: RenderingBudget) -> str:
     """The value as compact JSON."""
     if isinstance(value, Nothing):
         value = ""
@@ -51,7 +51,7 @@ def to_json(value: object, budget: Budget) -> str:
     return written
 
 
-def measure(value: object, budget: Budget, most: int) -> int:
+def measure(value: object, budget: RenderingBudget, most: int) -> int:
     """About how many characters a value has as JSON; counting stops soon after `most`.
 
     A value may hold one long text ten thousand times, so this is asked before anything is written.
@@ -107,7 +107,7 @@ def count(value: object) -> int | None:
     return len(value) if isinstance(value, str) else None
 
 
-def are_equal(left: object, right: object, budget: Budget) -> bool:
+def are_equal(left: object, right: object, budget: RenderingBudget) -> bool:
     """Whether two values are the same.
 
     Raises:
@@ -126,7 +126,7 @@ def are_equal(left: object, right: object, budget: Budget) -> bool:
     return left == right
 
 
-def is_less(left: object, right: object, budget: Budget) -> bool:
+def is_less(left: object, right: object, budget: RenderingBudget) -> bool:
     """Whether one number, or text, comes before the other; null comes before nothing.
 
     Raises:
@@ -147,7 +147,7 @@ def is_less(left: object, right: object, budget: Budget) -> bool:
     raise TemplateFailed("only two numbers or two texts have an order")
 
 
-def holds(container: object, wanted: object, budget: Budget) -> bool:
+def holds(container: object, wanted: object, budget: RenderingBudget) -> bool:
     """Whether a text has this part, an array this element, or an object this key."""
     if isinstance(container, str):
         part = write_out(wanted, budget)
@@ -159,7 +159,7 @@ def holds(container: object, wanted: object, budget: Budget) -> bool:
     return items is not None and any(_same_scalar(item, wanted, budget) for item in items)
 
 
-def _same_scalar(item: object, wanted: object, budget: Budget) -> bool:
+def _same_scalar(item: object, wanted: object, budget: RenderingBudget) -> bool:
     budget.spend()
     return not isinstance(item, _CONTAINERS) and are_equal(item, wanted, budget)
 

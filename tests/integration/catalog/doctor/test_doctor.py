@@ -24,7 +24,7 @@ from gateway.domain.identifiers import PrimitiveId
 from gateway.domain.primitives import Family, Primitive
 from gateway.store import primitives
 from gateway.store.database.connection import connect_owner
-from gateway.store.encryption import Sealer
+from gateway.store.encryption import EnvelopeCipher
 from tests.integration.catalog.conftest import BY, Changes
 from tests.support.documents import secured
 from tests.support.primitives import static_tool
@@ -62,7 +62,7 @@ def sound(database: TestDatabase, redis_url: str, tmp_path: Path) -> Installatio
         data_dir=tmp_path,
         secret_key_lengths=[36],
         operator_key_length=40,
-        sealer=Sealer([SECRET_KEY]),
+        sealer=EnvelopeCipher([SECRET_KEY]),
     )
 
 
@@ -244,7 +244,7 @@ async def test_secrets_that_no_key_opens_are_found(changes: Changes, sound: Inst
     installation = replace(sound, database_url=database_url)
 
     good = await _examine(installation)
-    bad = await _examine(replace(installation, sealer=Sealer(["another secret key, of sufficient length"])))
+    bad = await _examine(replace(installation, sealer=EnvelopeCipher(["another secret key, of sufficient length"])))
     none = await _examine(replace(installation, sealer=None, secret_key_lengths=()))
 
     assert good["secrets"].status is Verdict.OK

@@ -13,7 +13,7 @@ from gateway.catalog.primitives import primitives, queries
 from gateway.catalog.primitives.primitives import Address
 from gateway.catalog.primitives.queries import Listed
 from gateway.catalog.primitives.validation import PrimitiveDraft
-from gateway.catalog.snapshots.python_primitives import CodePrimitive
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
 from gateway.catalog.transaction import Author
@@ -83,9 +83,9 @@ class _Code:
         self.family = family
         self.generation = 1
 
-    def primitives(self) -> list[CodePrimitive]:
+    def primitives(self) -> list[PythonPrimitive]:
         return [
-            CodePrimitive(
+            PythonPrimitive(
                 family=self.family,
                 name=name,
                 definition=b'{"name":"' + name.encode() + b'"}',

@@ -10,7 +10,7 @@ from gateway.catalog import audit, egress, keys, policies, tenants
 from gateway.catalog.keys import KeyDraft
 from gateway.catalog.sources import imports, sources
 from gateway.catalog.sources.drafts import SourceDraft
-from gateway.catalog.transaction import Author, Catalog
+from gateway.catalog.transaction import Author, CatalogContext
 from gateway.domain.audit import AuditEntry, AuditFilter
 from gateway.domain.events import CatalogMoved, Event, KeyChanged, TenantRemoved
 from gateway.domain.tenancy.keys import Scope
@@ -119,7 +119,7 @@ async def test_a_bus_that_is_away_fails_no_change(changes: Changes) -> None:
     async def lose(_: Event) -> None:
         raise RedisUnavailable("away")
 
-    deaf: Catalog = replace(changes.catalog, publish=lose)
+    deaf: CatalogContext = replace(changes.catalog, publish=lose)
     key, _ = await keys.create_key(changes.tenant.id, deaf, DRAFT, by=BY)
     assert await keys.get_key(changes.tenant.id, deaf, key.id) == key
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.http.requests import AccessToken
 from gateway.domain.identifiers import TenantId
 from gateway.redis.caches.oauth_tokens import SharedTokens
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -21,13 +21,13 @@ def _token(value: str = "tok-secret", *, life_s: float = 60.0) -> AccessToken:
 
 
 @pytest.fixture
-async def bus(redis_url: str) -> AsyncGenerator[Bus]:
+async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
     """One replica's end of the bus."""
-    async with Bus(redis_url, secret=SECRET) as opened:
+    async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 
 
-async def test_a_token_is_found_where_it_was_put_and_nowhere_else(bus: Bus) -> None:
+async def test_a_token_is_found_where_it_was_put_and_nowhere_else(bus: EventBus) -> None:
     """Ours: the tenant is part of the place (TEN-4)."""
     tokens, kept = SharedTokens(bus, secret=SECRET), _token()
     await tokens.put(ACME, "place", kept)
@@ -40,7 +40,7 @@ async def test_a_token_is_found_where_it_was_put_and_nowhere_else(bus: Bus) -> N
     assert await tokens.get(ACME, "place") is None
 
 
-async def test_redis_sees_neither_token_nor_place(bus: Bus, raw: Any) -> None:
+async def test_redis_sees_neither_token_nor_place(bus: EventBus, raw: Any) -> None:
     """Ours: who reads Redis learns no token and can test no guess of a client secret (TEN-4)."""
     await SharedTokens(bus, secret=SECRET).put(ACME, "place", _token())
     [key] = [key async for key in raw.scan_iter(match="*token*")]
@@ -50,7 +50,7 @@ async def test_redis_sees_neither_token_nor_place(bus: Bus, raw: Any) -> None:
     assert 0 < await raw.pttl(key) <= 60_000
 
 
-async def test_what_somebody_else_put_there_is_no_token(bus: Bus, raw: Any) -> None:
+async def test_what_somebody_else_put_there_is_no_token(bus: EventBus, raw: Any) -> None:
     """Ours: who writes to Redis cannot choose the token that is sent."""
     tokens = SharedTokens(bus, secret=SECRET)
     await tokens.put(ACME, "one", _token("tok-one"))
@@ -65,14 +65,14 @@ async def test_what_somebody_else_put_there_is_no_token(bus: Bus, raw: Any) -> N
     assert await tokens.get(ACME, "two") is None
 
 
-async def test_a_token_that_has_ended_is_not_kept(bus: Bus, raw: Any) -> None:
+async def test_a_token_that_has_ended_is_not_kept(bus: EventBus, raw: Any) -> None:
     """Ours: nothing without an end is left in Redis."""
     await SharedTokens(bus, secret=SECRET).put(ACME, "place", _token(life_s=-1))
 
     assert [key async for key in raw.scan_iter(match="*token*")] == []
 
 
-async def test_only_one_holds_the_lock(bus: Bus) -> None:
+async def test_only_one_holds_the_lock(bus: EventBus) -> None:
     """Ours: the next one goes on when the first is done."""
     tokens, order = SharedTokens(bus, secret=SECRET), list[str]()
     first_is_in = anyio.Event()

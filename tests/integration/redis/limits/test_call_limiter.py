@@ -13,8 +13,8 @@ import pytest
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.policy import Limits
 from gateway.errors import LimitExceeded
-from gateway.redis.event_bus import Bus
-from gateway.redis.limits.call_limiter import Buckets
+from gateway.redis.event_bus import EventBus
+from gateway.redis.limits.call_limiter import CallLimiter
 from tests.integration.redis.conftest import OwnRedis, until
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -31,7 +31,7 @@ class Count:
     running: int = 0
     most: int = 0
 
-    async def call(self, buckets: Buckets, limits: Limits, tenant: TenantId = ACME, key: KeyId = KEY) -> bool:
+    async def call(self, buckets: CallLimiter, limits: Limits, tenant: TenantId = ACME, key: KeyId = KEY) -> bool:
         try:
             async with buckets.admit(tenant, key, limits):
                 self.admitted += 1
@@ -46,25 +46,27 @@ class Count:
 
 
 @pytest.fixture
-async def bus(redis_url: str) -> AsyncGenerator[Bus]:
-    async with Bus(redis_url, secret=SECRET) as opened:
+async def bus(redis_url: str) -> AsyncGenerator[EventBus]:
+    async with EventBus(redis_url, secret=SECRET) as opened:
         yield opened
 
 
 @pytest.fixture
-async def replicas(redis_url: str, bus: Bus) -> AsyncGenerator[tuple[Buckets, Buckets]]:
-    async with Bus(redis_url, secret=SECRET) as other:
-        yield Buckets(bus), Buckets(other)
+async def replicas(redis_url: str, bus: EventBus) -> AsyncGenerator[tuple[CallLimiter, CallLimiter]]:
+    async with EventBus(redis_url, secret=SECRET) as other:
+        yield CallLimiter(bus), CallLimiter(other)
 
 
-async def _hammer(count: Count, buckets: Buckets, limits: Limits, key: KeyId, until_time: float) -> None:
+async def _hammer(count: Count, buckets: CallLimiter, limits: Limits, key: KeyId, until_time: float) -> None:
     while time.monotonic() < until_time:
         if not await count.call(buckets, limits, key=key):
             await anyio.sleep(0.002)
 
 
 @pytest.mark.parametrize("limits", [Limits(calls_per_second=200, burst=50), Limits(calls_per_second=20, burst=5)])
-async def test_all_keys_on_all_replicas_share_one_rate(replicas: tuple[Buckets, Buckets], limits: Limits) -> None:
+async def test_all_keys_on_all_replicas_share_one_rate(
+    replicas: tuple[CallLimiter, CallLimiter], limits: Limits
+) -> None:
     """Ours: ten keys on two replicas get no more than the tenant's rate, and no less than its burst (TEN-3)."""
     count = Count()
     began = time.monotonic()
@@ -79,7 +81,7 @@ async def test_all_keys_on_all_replicas_share_one_rate(replicas: tuple[Buckets, 
     assert count.refused
 
 
-async def test_a_burst_is_admitted_whole(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_a_burst_is_admitted_whole(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: whoever was quiet may call as often as the burst allows at once, from one key on one replica."""
     limits = Limits(calls_per_second=1, burst=40)
     count = Count()
@@ -90,7 +92,7 @@ async def test_a_burst_is_admitted_whole(replicas: tuple[Buckets, Buckets]) -> N
     assert all(error.retry_after_s is not None and 0 < error.retry_after_s <= 1 for error in count.refused)
 
 
-async def test_many_callers_at_once_share_a_lease(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_many_callers_at_once_share_a_lease(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: calls that arrive together are admitted together, up to the burst."""
     limits = Limits(calls_per_second=0.1, burst=50, concurrency=1000)
     count = Count()
@@ -101,7 +103,7 @@ async def test_many_callers_at_once_share_a_lease(replicas: tuple[Buckets, Bucke
     assert (count.admitted, len(count.refused)) == (50, 50)
 
 
-async def test_the_hint_is_true(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_the_hint_is_true(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: whoever waits for as long as told is let in."""
     limits = Limits(calls_per_second=5, burst=1)
     count = Count()
@@ -114,7 +116,7 @@ async def test_the_hint_is_true(replicas: tuple[Buckets, Buckets]) -> None:
     assert await count.call(replicas[0], limits)
 
 
-async def test_one_tenants_use_is_not_anothers(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_one_tenants_use_is_not_anothers(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: a tenant beyond its limit locks out nobody else (TEN-3)."""
     limits = Limits(calls_per_second=0.1, burst=1, concurrency=1)
     count = Count()
@@ -125,12 +127,12 @@ async def test_one_tenants_use_is_not_anothers(replicas: tuple[Buckets, Buckets]
 
 
 @pytest.mark.parametrize("limits", [Limits(calls_per_second=0), Limits(burst=0), Limits(concurrency=0)])
-async def test_zero_means_none(replicas: tuple[Buckets, Buckets], limits: Limits) -> None:
+async def test_zero_means_none(replicas: tuple[CallLimiter, CallLimiter], limits: Limits) -> None:
     """Ours: a limit of nothing admits nothing and breaks nothing."""
     assert not await Count().call(replicas[0], limits)
 
 
-async def test_a_changed_limit_counts_from_now_on(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_a_changed_limit_counts_from_now_on(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: no restart for a new policy."""
     count = Count()
     await count.call(replicas[0], Limits(calls_per_second=0.1, burst=1))
@@ -142,7 +144,7 @@ async def test_a_changed_limit_counts_from_now_on(replicas: tuple[Buckets, Bucke
         tasks.cancel_scope.cancel()
 
 
-async def test_most_calls_do_not_ask_redis(replicas: tuple[Buckets, Buckets], raw: Any) -> None:
+async def test_most_calls_do_not_ask_redis(replicas: tuple[CallLimiter, CallLimiter], raw: Any) -> None:
     """Ours: a call costs a subtraction; Redis is asked once for many."""
     limits = Limits(calls_per_second=10_000, burst=5_000)
     count = Count()
@@ -157,11 +159,13 @@ async def test_most_calls_do_not_ask_redis(replicas: tuple[Buckets, Buckets], ra
     assert after - before < 300
 
 
-async def test_a_call_now_and_then_keeps_its_place_in_hand(bus: Bus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_now_and_then_keeps_its_place_in_hand(
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: a tenant that calls a few times a second does not take a place and give it back each time."""
     monkeypatch.setattr("gateway.redis.limits.concurrency._TIDY_S", 0.01)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 60)
-    buckets, limits = Buckets(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    buckets, limits = CallLimiter(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     await raw.config_resetstat()
     for _ in range(10):
         async with buckets.admit(ACME, KEY, limits):
@@ -173,11 +177,11 @@ async def test_a_call_now_and_then_keeps_its_place_in_hand(bus: Bus, raw: Any, m
 
 
 async def test_what_is_in_hand_outlasts_renewals_while_there_are_calls(
-    bus: Bus, raw: Any, monkeypatch: pytest.MonkeyPatch
+    bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ours: a renewal gives back what was not used since the one before, and no more; nothing is asked for twice."""
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 3600)  # renewed by hand
-    buckets, limits = Buckets(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
+    buckets, limits = CallLimiter(bus), Limits(calls_per_second=10_000, burst=10_000, concurrency=64)
     slots = buckets.slots_of(ACME)
     for _ in range(3):
         async with buckets.admit(ACME, KEY, limits), buckets.admit(ACME, KEY, limits):
@@ -195,7 +199,7 @@ async def test_what_is_in_hand_outlasts_renewals_while_there_are_calls(
     assert not await raw.exists(f"gw:t:{ACME}:slots")
 
 
-async def test_a_slow_caller_wastes_no_tokens(replicas: tuple[Buckets, Buckets], raw: Any) -> None:
+async def test_a_slow_caller_wastes_no_tokens(replicas: tuple[CallLimiter, CallLimiter], raw: Any) -> None:
     """Ours: leases are as small as recent use, so that idle keys do not drain the tenant's bucket."""
     limits = Limits(calls_per_second=0.001, burst=1000)
     count = Count()
@@ -207,13 +211,13 @@ async def test_a_slow_caller_wastes_no_tokens(replicas: tuple[Buckets, Buckets],
     assert 975 <= float(level) <= 981
 
 
-async def test_calls_at_once_are_bounded_over_replicas(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_calls_at_once_are_bounded_over_replicas(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: two replicas together run no more calls of a tenant than may (TEN-3)."""
     limits = Limits(calls_per_second=100_000, burst=100_000, concurrency=10)
     entered, refused = 0, 0
     leave = anyio.Event()
 
-    async def call(buckets: Buckets) -> None:
+    async def call(buckets: CallLimiter) -> None:
         nonlocal entered, refused
         try:
             async with buckets.admit(ACME, KEY, limits):
@@ -233,7 +237,9 @@ async def test_calls_at_once_are_bounded_over_replicas(replicas: tuple[Buckets, 
         await _until_admitted(buckets, limits)
 
 
-async def test_a_small_limit_follows_the_caller_from_replica_to_replica(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_a_small_limit_follows_the_caller_from_replica_to_replica(
+    replicas: tuple[CallLimiter, CallLimiter],
+) -> None:
     """Ours: with two calls at a time allowed, a caller that waits for each answer is refused by no replica."""
     limits = Limits(calls_per_second=100_000, burst=100_000, concurrency=2)
     refused = 0
@@ -246,11 +252,13 @@ async def test_a_small_limit_follows_the_caller_from_replica_to_replica(replicas
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 8, 64])
-async def test_a_slot_that_is_free_can_be_taken_elsewhere(replicas: tuple[Buckets, Buckets], concurrency: int) -> None:
+async def test_a_slot_that_is_free_can_be_taken_elsewhere(
+    replicas: tuple[CallLimiter, CallLimiter], concurrency: int
+) -> None:
     """Ours: what one replica has used and given back is soon there for the other, up to the limit."""
     limits = Limits(calls_per_second=100_000, burst=100_000, concurrency=concurrency)
 
-    async def fill(buckets: Buckets) -> None:
+    async def fill(buckets: CallLimiter) -> None:
         async with anyio.create_task_group() as tasks:
             held = 0
 
@@ -273,15 +281,17 @@ async def test_a_slot_that_is_free_can_be_taken_elsewhere(replicas: tuple[Bucket
         await fill(buckets)
 
 
-async def test_the_slots_of_a_dead_replica_come_back(redis_url: str, bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_slots_of_a_dead_replica_come_back(
+    redis_url: str, bus: EventBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ours: what a killed replica held is free again after its time; what a living one holds is not (SRV-3)."""
     monkeypatch.setattr("gateway.redis.limits.concurrency._LIFE_S", 0.5)
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.1)
     limits = Limits(concurrency=2)
-    buckets = Buckets(bus)
+    buckets = CallLimiter(bus)
     async with buckets.admit(ACME, KEY, limits):
-        async with Bus(redis_url, secret=SECRET) as doomed:
-            await Buckets(doomed).admit(ACME, KEY, limits).__aenter__()
+        async with EventBus(redis_url, secret=SECRET) as doomed:
+            await CallLimiter(doomed).admit(ACME, KEY, limits).__aenter__()
         count = Count()
         assert not await count.call(buckets, limits)
         await _until_admitted(buckets, limits)
@@ -289,15 +299,15 @@ async def test_the_slots_of_a_dead_replica_come_back(redis_url: str, bus: Bus, m
         second = buckets.admit(ACME, KEY, limits)
         await second.__aenter__()
         await anyio.sleep(0.7)  # longer than a slot lives without being renewed
-        async with Bus(redis_url, secret=SECRET) as other:
-            assert not await count.call(Buckets(other), limits)
+        async with EventBus(redis_url, secret=SECRET) as other:
+            assert not await count.call(CallLimiter(other), limits)
         await second.__aexit__(None, None, None)
 
 
-async def test_an_idle_tenant_costs_nothing(bus: Bus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_tenant_costs_nothing(bus: EventBus, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: slots of a tenant that does not call are given back and forgotten, and found again."""
     monkeypatch.setattr("gateway.redis.limits.call_limiter.RENEW_S", 0.05)
-    buckets = Buckets(bus)
+    buckets = CallLimiter(bus)
     count = Count()
     for _ in range(3):
         assert await count.call(buckets, Limits())
@@ -305,7 +315,7 @@ async def test_an_idle_tenant_costs_nothing(bus: Bus, raw: Any, monkeypatch: pyt
         assert not await raw.exists(f"gw:t:{ACME}:slots")
 
 
-async def test_a_cancelled_or_broken_call_gives_its_slot_back(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_a_cancelled_or_broken_call_gives_its_slot_back(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: however a call ends, it is no longer counted."""
     limits = Limits(concurrency=1)
     for _ in range(3):
@@ -317,7 +327,7 @@ async def test_a_cancelled_or_broken_call_gives_its_slot_back(replicas: tuple[Bu
                 await anyio.sleep_forever()
 
 
-async def test_a_refused_rate_gives_the_slot_back(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_a_refused_rate_gives_the_slot_back(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: calls beyond the rate do not use up the calls at once."""
     limits = Limits(calls_per_second=0.1, burst=1, concurrency=4)
     count = Count()
@@ -327,7 +337,7 @@ async def test_a_refused_rate_gives_the_slot_back(replicas: tuple[Buckets, Bucke
     assert {error.message for error in count.refused} == {"the tenant's rate of calls is used up"}
 
 
-async def test_waiting_for_redis_can_be_cancelled(replicas: tuple[Buckets, Buckets]) -> None:
+async def test_waiting_for_redis_can_be_cancelled(replicas: tuple[CallLimiter, CallLimiter]) -> None:
     """Ours: a caller that leaves while a lease is on its way leaves nothing behind."""
     limits = Limits(calls_per_second=100_000, burst=100_000, concurrency=100)
     for _ in range(50):
@@ -345,8 +355,8 @@ async def test_without_redis_a_replica_goes_on_at_half_the_limit(own_redis: OwnR
     """Ours: Redis away means a smaller limit, not none and not an outage; and back is back (SRV-4)."""
     await own_redis.start()
     limits = Limits(calls_per_second=100, burst=20, concurrency=10)
-    async with Bus(own_redis.url, secret=SECRET) as bus:
-        buckets = Buckets(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
+        buckets = CallLimiter(bus)
         count = Count()
         await _hammer(count, buckets, limits, KEY, time.monotonic() + 0.5)
         own_redis.kill()
@@ -372,8 +382,8 @@ async def test_a_redis_that_hangs_does_not_hold_up_calls(own_redis: OwnRedis) ->
     """Ours: one call finds out; those that follow do not wait for Redis."""
     await own_redis.start()
     limits = Limits(calls_per_second=1000, burst=1000, concurrency=10)
-    async with Bus(own_redis.url, secret=SECRET) as bus:
-        buckets = Buckets(bus)
+    async with EventBus(own_redis.url, secret=SECRET) as bus:
+        buckets = CallLimiter(bus)
         own_redis.freeze()
         count = Count()
         with anyio.fail_after(40):
@@ -387,7 +397,7 @@ async def test_a_redis_that_hangs_does_not_hold_up_calls(own_redis: OwnRedis) ->
     assert count.admitted >= 50
 
 
-async def _until_admitted(buckets: Buckets, limits: Limits) -> None:
+async def _until_admitted(buckets: CallLimiter, limits: Limits) -> None:
     with anyio.fail_after(10):
         while True:
             if await Count().call(buckets, limits):
@@ -395,7 +405,7 @@ async def _until_admitted(buckets: Buckets, limits: Limits) -> None:
             await anyio.sleep(0.02)
 
 
-async def _most_at_once(buckets: Buckets, limits: Limits) -> int:
+async def _most_at_once(buckets: CallLimiter, limits: Limits) -> int:
     entered, refused = 0, 0
     leave = anyio.Event()
 

@@ -9,7 +9,7 @@ from gateway.store.audit.anchors import TRAIL
 from gateway.store.audit.hash_chain import CATALOG, Link
 from gateway.store.audit.head_signer import AuditSigner
 from gateway.store.audit.signed_heads import Signature
-from gateway.store.audit.unsigned_tenants import Moved
+from gateway.store.audit.unsigned_tenants import UnsignedTenants
 from gateway.store.audit.verification import TrailCheck, TrailKeys
 from gateway.store.audit.writer import AuditWriter
 from gateway.store.engine import Store
@@ -22,20 +22,20 @@ _LAST_CALLS = "writer <> 'catalog' and seq > 1"
 
 
 @pytest.fixture
-def moved() -> Moved:
+def moved() -> UnsignedTenants:
     """What this replica has written."""
-    return Moved()
+    return UnsignedTenants()
 
 
 @pytest.fixture
-def signer(store: Store, moved: Moved) -> AuditSigner:
+def signer(store: Store, moved: UnsignedTenants) -> AuditSigner:
     """A signer that signs when it is told to."""
     return AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY])
 
 
 @pytest.mark.parametrize("where", [_LAST_CALLS, "writer <> 'catalog'"], ids=["the last", "all"])
 async def test_an_end_that_was_cut_off_is_missed(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner, where: str
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner, where: str
 ) -> None:
     """Ours: of a writer that is gone too, with nothing kept outside of the database (SAF-4)."""
     writer = await _calls(database, moved, 3)
@@ -48,7 +48,7 @@ async def test_an_end_that_was_cut_off_is_missed(
 
 
 async def test_a_signature_cannot_be_taken_out_while_its_signer_goes_on(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: the signer remembers where it stood, whatever the table says (SAF-4)."""
     await _calls(database, moved, 2)
@@ -61,7 +61,7 @@ async def test_a_signature_cannot_be_taken_out_while_its_signer_goes_on(
 
 
 async def test_all_signers_of_a_tenant_make_one_chain(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: the signatures of a replica that is gone cannot be taken out from under those of the next (SAF-4)."""
     await _calls(database, moved, 2)
@@ -82,7 +82,7 @@ async def test_all_signers_of_a_tenant_make_one_chain(
     "edit", ["seq = 1", "head = 'x'", "writer = 'catalog'", "mac = 'x'"], ids=["number", "head", "writer", "mac"]
 )
 async def test_a_signature_that_was_changed_is_found(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner, edit: str
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner, edit: str
 ) -> None:
     """Ours: only a replica's key makes one (SAF-4)."""
     await _calls(database, moved, 3)
@@ -94,7 +94,7 @@ async def test_a_signature_that_was_changed_is_found(
 
 
 async def test_what_was_signed_is_not_signed_again(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: a signature for each chain that has moved, and none where nothing did (SAF-4)."""
     await _calls(database, moved, 5)
@@ -111,7 +111,9 @@ async def test_what_was_signed_is_not_signed_again(
     assert await _signatures(store, _B) == []
 
 
-async def test_changes_are_signed(database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner) -> None:
+async def test_changes_are_signed(
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
+) -> None:
     """Ours: lowering the revision does not hide that changes are gone (SAF-4)."""
     stored = await store_everything(store, "acme")
     tenant = stored.tenant.id
@@ -127,7 +129,7 @@ async def test_changes_are_signed(database: TestDatabase, store: Store, moved: M
 
 
 async def test_what_could_not_be_signed_is_signed_later(
-    database: TestDatabase, store: Store, moved: Moved, signer: AuditSigner
+    database: TestDatabase, store: Store, moved: UnsignedTenants, signer: AuditSigner
 ) -> None:
     """Ours: after a failure the chain of signatures goes on, and nothing is forgotten (SAF-4)."""
     await _calls(database, moved, 1)
@@ -146,7 +148,7 @@ async def test_what_could_not_be_signed_is_signed_later(
 
 
 async def test_at_its_end_a_signer_signs_what_was_written_last(
-    database: TestDatabase, store: Store, moved: Moved
+    database: TestDatabase, store: Store, moved: UnsignedTenants
 ) -> None:
     """Ours: a replica that is stopped leaves nothing unsigned (SAF-4)."""
     async with AuditSigner(store, moved, key=_KEY, anchor_keys=[ANCHOR_KEY]):
@@ -155,7 +157,7 @@ async def test_at_its_end_a_signer_signs_what_was_written_last(
     assert [one.row.writer for one in await _signatures(store)] == [writer]
 
 
-async def _calls(database: TestDatabase, moved: Moved, count: int) -> str:
+async def _calls(database: TestDatabase, moved: UnsignedTenants, count: int) -> str:
     """Calls that a writer has recorded, which is gone then; its name."""
     async with AuditWriter(database.app_url, chain_key=CHAIN_KEY, moved=moved) as writer:
         for number in range(count):

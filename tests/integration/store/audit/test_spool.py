@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from gateway.domain.audit import AuditEntry, AuditKind
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable, RedisUnavailable
-from gateway.redis.audit_spool import Overflow
-from gateway.redis.event_bus import Bus
+from gateway.redis.audit_spool import AuditSpool
+from gateway.redis.event_bus import EventBus
 from gateway.store import tenants
 from gateway.store.audit import entries as audit_entries
-from gateway.store.audit.spool import AuditDrain, pack
+from gateway.store.audit.spool import SpoolDrain, pack
 from gateway.store.audit.writer import AuditWriter
-from gateway.store.database.connection import Connection, connect_app, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_app, connect_owner
 from gateway.store.database.migrations import migrate
 from gateway.store.engine import Store
 from tests.integration.store.samples import CHAIN_KEY, append_change, faults_of, make_record, make_tenant
@@ -42,22 +42,22 @@ async def installation(database_url: str) -> str:
 
 
 @pytest.fixture
-async def overflow(redis_url: str, installation: str) -> AsyncGenerator[Overflow]:
+async def overflow(redis_url: str, installation: str) -> AsyncGenerator[AuditSpool]:
     """An empty overflow."""
-    async with Bus(redis_url, secret=_SECRET) as bus:
+    async with EventBus(redis_url, secret=_SECRET) as bus:
         yield _overflow(bus, installation)
 
 
 @pytest.fixture
-async def cut_off(database_url: str, overflow: Overflow) -> AsyncGenerator[AuditWriter]:
+async def cut_off(database_url: str, overflow: AuditSpool) -> AsyncGenerator[AuditWriter]:
     """A writer whose PostgreSQL is away."""
     nowhere = database_url.replace("host=", "host=/nowhere")
     async with AuditWriter(nowhere, chain_key=CHAIN_KEY, overflow=overflow) as opened:
         yield opened
 
 
-def _overflow(bus: Bus, installation: str) -> Overflow:
-    made = Overflow(bus, secret=_SECRET)
+def _overflow(bus: EventBus, installation: str) -> AuditSpool:
+    made = AuditSpool(bus, secret=_SECRET)
     made.belong_to(installation)
     return made
 
@@ -76,9 +76,9 @@ async def _entries(store: Store, tenant: TenantId) -> Sequence[AuditEntry]:
         return (await audit_entries.page(tenant, db, after=None, limit=1000))[::-1]
 
 
-async def _drained(database_url: str, overflow: Overflow) -> None:
+async def _drained(database_url: str, overflow: AuditSpool) -> None:
     """Until nothing waits."""
-    async with AuditDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01):
+    async with SpoolDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01):
 
         async def is_empty() -> bool:
             return not await overflow.peek(1)
@@ -87,7 +87,7 @@ async def _drained(database_url: str, overflow: Overflow) -> None:
 
 
 async def test_outcomes_wait_and_come_back_in_order(
-    cut_off: AuditWriter, overflow: Overflow, database_url: str, store: Store
+    cut_off: AuditWriter, overflow: AuditSpool, database_url: str, store: Store
 ) -> None:
     """Ours: whoever has an answer has a row, also when PostgreSQL was away (SRV-4)."""
     with anyio.fail_after(20):
@@ -104,7 +104,7 @@ async def test_outcomes_wait_and_come_back_in_order(
             assert await faults_of(tenant, db) == 0
 
 
-async def test_an_intent_is_refused(cut_off: AuditWriter, overflow: Overflow) -> None:
+async def test_an_intent_is_refused(cut_off: AuditWriter, overflow: AuditSpool) -> None:
     """Ours: what changes something is not begun without its row (SRV-4)."""
     with anyio.fail_after(10):
         with pytest.raises(AuditUnavailable):
@@ -118,7 +118,7 @@ async def test_with_both_away_there_is_no_answer(database_url: str, installation
     """Ours: no audit, no answer (SRV-4)."""
     nowhere = database_url.replace("host=", "host=/nowhere")
     async with (
-        Bus("redis://127.0.0.1:1", secret=_SECRET) as bus,
+        EventBus("redis://127.0.0.1:1", secret=_SECRET) as bus,
         AuditWriter(nowhere, chain_key=CHAIN_KEY, overflow=_overflow(bus, installation)) as writer,
     ):
         with anyio.fail_after(10), pytest.raises(AuditUnavailable):
@@ -126,10 +126,10 @@ async def test_with_both_away_there_is_no_answer(database_url: str, installation
 
 
 async def test_what_was_stored_after_all_is_one_row(
-    database: TestDatabase, overflow: Overflow, store: Store, database_url: str
+    database: TestDatabase, overflow: AuditSpool, store: Store, database_url: str
 ) -> None:
     """Ours: a commit whose answer was lost, and an entry that is brought back twice, are not two rows."""
-    superuser: Connection = await connect_owner(database.superuser_url)
+    superuser: PostgresConnection = await connect_owner(database.superuser_url)
     async with AuditWriter(database_url, chain_key=CHAIN_KEY, overflow=overflow) as writer:
         await writer.write(make_record(_A, 0))
         await superuser.execute("begin; lock table audit_entries")
@@ -156,7 +156,7 @@ async def test_what_was_stored_after_all_is_one_row(
 
 
 async def test_an_entry_that_we_did_not_write_is_none(
-    overflow: Overflow, installation: str, redis_url: str, database_url: str, store: Store
+    overflow: AuditSpool, installation: str, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: whoever can write into Redis writes no audit trail (AUD-1)."""
     await overflow.keep([_packed(1)])
@@ -171,7 +171,7 @@ async def test_an_entry_that_we_did_not_write_is_none(
     assert [entry.target for entry in await _entries(store, _A)] == ["tool_1", "tool_2"]
 
 
-async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: Overflow, database_url: str, store: Store) -> None:
+async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: AuditSpool, database_url: str, store: Store) -> None:
     """Ours: what PostgreSQL or Redis cannot hold is replaced, not refused."""
     odd = make_record(_A)
     odd = replace(odd, **dict.fromkeys(("principal", "subject", "tool", "outcome", "correlation_id"), "a\x00b\ud800"))
@@ -182,10 +182,10 @@ async def test_odd_text_waits_too(cut_off: AuditWriter, overflow: Overflow, data
     assert (entry.target, entry.principal) == ("a\ufffdb?", "a\ufffdb?")
 
 
-async def test_one_replica_takes_out_at_a_time(overflow: Overflow, installation: str, redis_url: str) -> None:
+async def test_one_replica_takes_out_at_a_time(overflow: AuditSpool, installation: str, redis_url: str) -> None:
     """Ours: in order, so not by two at once; a replica that died gives up its turn."""
     await overflow.keep([_packed(number) for number in range(3)])
-    async with Bus(redis_url, secret=_SECRET) as bus:
+    async with EventBus(redis_url, secret=_SECRET) as bus:
         other = _overflow(bus, installation)
         mine = await overflow.peek(2)
         assert (len(mine), len(await other.peek(2))) == (2, 0)
@@ -196,7 +196,7 @@ async def test_one_replica_takes_out_at_a_time(overflow: Overflow, installation:
         assert len(await other.peek(2)) == 1
 
 
-async def test_a_full_overflow_takes_no_more(overflow: Overflow, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_overflow_takes_no_more(overflow: AuditSpool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: nothing that was promised is dropped for something new."""
     monkeypatch.setattr("gateway.redis.audit_spool.MOST", 2)
     await overflow.keep([b"1", b"2"])
@@ -206,10 +206,10 @@ async def test_a_full_overflow_takes_no_more(overflow: Overflow, monkeypatch: py
 
 
 async def test_how_many_wait_is_known_to_every_replica(
-    overflow: Overflow, installation: str, redis_url: str, database_url: str
+    overflow: AuditSpool, installation: str, redis_url: str, database_url: str
 ) -> None:
     """Ours: an operator sees that entries wait, at whatever replica he looks; nobody guesses while Redis is away."""
-    async with Bus(redis_url, secret=_SECRET) as bus:
+    async with EventBus(redis_url, secret=_SECRET) as bus:
         other = _overflow(bus, installation)
         assert overflow.waiting is None
         await overflow.keep([_packed(1), _packed(2)])
@@ -221,7 +221,7 @@ async def test_how_many_wait_is_known_to_every_replica(
             assert writer.kept_waiting == 2
             await _drained(database_url, overflow)
             assert writer.kept_waiting == 0
-    async with Bus("redis://127.0.0.1:1", secret=_SECRET) as nobody:
+    async with EventBus("redis://127.0.0.1:1", secret=_SECRET) as nobody:
         away = _overflow(nobody, installation)
         away.waiting = 7
         with pytest.raises(RedisUnavailable):
@@ -231,8 +231,8 @@ async def test_how_many_wait_is_known_to_every_replica(
 
 async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_off: AuditWriter) -> None:
     """Ours: a replica that never saw its database keeps nothing where nobody would look for it."""
-    async with Bus(redis_url, secret=_SECRET) as bus:
-        nameless = Overflow(bus, secret=_SECRET)
+    async with EventBus(redis_url, secret=_SECRET) as bus:
+        nameless = AuditSpool(bus, secret=_SECRET)
         with pytest.raises(RedisUnavailable):
             await nameless.keep([_packed(1)])
         with pytest.raises(RedisUnavailable):
@@ -240,7 +240,7 @@ async def test_nothing_waits_before_it_is_known_whose_it_is(redis_url: str, cut_
 
 
 async def test_nothing_is_left_in_redis_of_what_came_back(
-    overflow: Overflow, database_url: str, redis_url: str
+    overflow: AuditSpool, database_url: str, redis_url: str
 ) -> None:
     """Ours: an empty overflow is no key."""
     await overflow.keep([_packed(1), _packed(2)])
@@ -250,16 +250,16 @@ async def test_nothing_is_left_in_redis_of_what_came_back(
 
 
 async def test_two_installations_share_a_redis(
-    overflow: Overflow, servers: TestServers, redis_url: str, database_url: str, store: Store
+    overflow: AuditSpool, servers: TestServers, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: what waits for one database is never brought into another, with the same secret keys or not (SRV-4)."""
     await overflow.keep([_packed(1)])
     with servers.empty_database() as elsewhere:
         await migrate(elsewhere.owner_url)
         for secret in (_SECRET, b"x" * 32):
-            async with Bus(redis_url, secret=secret) as bus, Store(elsewhere.app_url) as theirs:
-                other = Overflow(bus, secret=secret)
-                async with AuditDrain(elsewhere.app_url, other, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
+            async with EventBus(redis_url, secret=secret) as bus, Store(elsewhere.app_url) as theirs:
+                other = AuditSpool(bus, secret=secret)
+                async with SpoolDrain(elsewhere.app_url, other, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
                     await other.keep([_packed(2, _B)])
                     await until(partial(_has_brought_back, drain, 1))  # it has gone round
                 assert not await _entries(theirs, _A)
@@ -271,7 +271,7 @@ async def test_two_installations_share_a_redis(
 
 
 async def test_what_the_release_before_has_left_is_brought_back(
-    overflow: Overflow, redis_url: str, database_url: str, store: Store
+    overflow: AuditSpool, redis_url: str, database_url: str, store: Store
 ) -> None:
     """Ours: all installations left entries in one stream; each takes out what belongs to its own tenants (SRV-4)."""
     tenant = make_tenant()
@@ -287,7 +287,7 @@ async def test_what_the_release_before_has_left_is_brought_back(
             for sealed in of_others:
                 command("XADD", _SHARED, "*", "e", sealed)
             command("XADD", _SHARED, "*", "e", _sealed(_SHARED, _packed(number + 10, tenant.id)))
-    async with AuditDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
+    async with SpoolDrain(database_url, overflow, chain_key=CHAIN_KEY, pause_s=0.01) as drain:
         await until(partial(_has_brought_back, drain, 300), seconds=20)
         with commanding(redis_url) as command:
             command("XADD", _SHARED, "*", "e", _sealed(_SHARED, _packed(1000, tenant.id)))
@@ -303,5 +303,5 @@ async def test_what_the_release_before_has_left_is_brought_back(
         assert await faults_of(tenant.id, db) == 0
 
 
-async def _has_brought_back(drain: AuditDrain, entries: int) -> bool:
+async def _has_brought_back(drain: SpoolDrain, entries: int) -> bool:
     return drain.brought_back >= entries

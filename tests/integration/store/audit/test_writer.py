@@ -11,9 +11,9 @@ from gateway.domain.audit import AuditEntry, AuditKind, CallRecord
 from gateway.domain.identifiers import TenantId
 from gateway.errors import AuditUnavailable
 from gateway.store.audit import entries as audit_entries
-from gateway.store.audit.chain_writer import Chains, StoredRow
+from gateway.store.audit.chain_writer import ChainWriter, StoredRow
 from gateway.store.audit.writer import AuditWriter
-from gateway.store.database.connection import Connection, connect_owner
+from gateway.store.database.connection import PostgresConnection, connect_owner
 from gateway.store.engine import Store
 from tests.integration.store.samples import CHAIN_KEY, faults_of, make_record
 from tests.support.servers import TestDatabase
@@ -31,7 +31,7 @@ async def writer(database_url: str) -> AsyncGenerator[AuditWriter]:
 
 
 @pytest.fixture
-async def superuser(database: TestDatabase) -> AsyncGenerator[Connection]:
+async def superuser(database: TestDatabase) -> AsyncGenerator[PostgresConnection]:
     """Whoever can stop and cut off others."""
     connection = await connect_owner(database.superuser_url)
     yield connection
@@ -60,7 +60,7 @@ async def test_a_record_reads_back_as_it_was_written(writer: AuditWriter, store:
 
 
 async def test_many_calls_of_many_tenants_make_one_row_each(
-    writer: AuditWriter, store: Store, superuser: Connection
+    writer: AuditWriter, store: Store, superuser: PostgresConnection
 ) -> None:
     """Ours: a group holds rows of any tenants; each tenant sees its own, in order and whole."""
     tenants = [TenantId(f"ten_{number}") for number in range(20)]
@@ -83,9 +83,9 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
 ) -> None:
     """Ours: calls side by side share commits, and a lone one waits for nobody."""
     sizes: list[int] = []
-    rows = Chains.rows
+    rows = ChainWriter.rows
 
-    def counted(chains: Chains, records: Iterable[CallRecord]) -> list[StoredRow]:
+    def counted(chains: ChainWriter, records: Iterable[CallRecord]) -> list[StoredRow]:
         made = rows(chains, records)
         sizes.append(len(made))
         return made
@@ -94,7 +94,7 @@ async def test_a_group_waits_for_company_where_the_one_before_had_some(
         await anyio.lowlevel.checkpoint()  # the writer sees the one before, which therefore waits for this one
         await writer.write(make_record(_A, number))
 
-    monkeypatch.setattr(Chains, "rows", counted)
+    monkeypatch.setattr(ChainWriter, "rows", counted)
     monkeypatch.setattr("gateway.store.audit.writer._LINGER_S", 0.2)
     await writer.write(make_record(_A, 0))
     await asyncio.gather(writer.write(make_record(_A, 1)), writer.write(make_record(_A, 2)))
@@ -127,7 +127,7 @@ async def test_a_caller_that_gives_up_still_gets_its_row(writer: AuditWriter, st
 
 
 async def test_a_connection_lost_while_idle_costs_nothing(
-    writer: AuditWriter, store: Store, superuser: Connection
+    writer: AuditWriter, store: Store, superuser: PostgresConnection
 ) -> None:
     """Ours: PostgreSQL restarts, and the next call does not notice."""
     await writer.write(make_record(_A, 1))
@@ -142,7 +142,7 @@ async def test_a_connection_lost_while_idle_costs_nothing(
 
 
 async def test_a_commit_that_fails_fails_its_callers_only(
-    writer: AuditWriter, store: Store, superuser: Connection
+    writer: AuditWriter, store: Store, superuser: PostgresConnection
 ) -> None:
     """Ours: without a row there is no answer; afterwards connection and chain are new."""
     await writer.write(make_record(_A, 0))
@@ -235,7 +235,7 @@ async def _entries(store: Store, tenant: TenantId) -> Sequence[AuditEntry]:
         return (await audit_entries.page(tenant, db, after=None, limit=1000))[::-1]
 
 
-async def _until_waiting(superuser: Connection) -> None:
+async def _until_waiting(superuser: PostgresConnection) -> None:
     """Until the writer's commit stands at the locked table."""
     waiting = f"select count(*) {_OF_WRITERS} and wait_event_type = 'Lock'"
     with anyio.fail_after(10):

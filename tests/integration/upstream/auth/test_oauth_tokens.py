@@ -16,9 +16,9 @@ from gateway.domain.http.requests import Credential
 from gateway.domain.identifiers import SourceId, TenantId
 from gateway.errors import TokenRefused, UpstreamError
 from gateway.redis.caches.oauth_tokens import SharedTokens
-from gateway.redis.event_bus import Bus
+from gateway.redis.event_bus import EventBus
 from gateway.upstream.auth.oauth_tokens import Tokens
-from gateway.upstream.client import Upstream
+from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import Answer, Exchange, Loopback, body, loopback, says
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
@@ -40,9 +40,9 @@ def scheme(server: Loopback, *scopes: str) -> SchemePlan:
 
 
 @asynccontextmanager
-async def endpoint(answer: Answer) -> AsyncGenerator[tuple[Loopback, Upstream]]:
+async def endpoint(answer: Answer) -> AsyncGenerator[tuple[Loopback, UpstreamClient]]:
     """A token endpoint, and a pool that may dial it."""
-    async with loopback(answer) as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority]) as upstream:
         yield server, upstream
 
 
@@ -214,7 +214,7 @@ async def test_whatever_is_no_token_is_an_error_that_repeats_nothing(answer: byt
 
 async def test_the_token_endpoint_is_guarded_like_every_upstream() -> None:
     """Ours: a document cannot have client secrets sent into the operator's network (TEN-4)."""
-    async with loopback(says(granted())) as server, Upstream() as upstream:
+    async with loopback(says(granted())) as server, UpstreamClient() as upstream:
         with pytest.raises(UpstreamError):
             await token(Tokens(upstream), scheme(server))
 
@@ -242,8 +242,8 @@ async def test_replicas_ask_once_between_them(redis_url: str) -> None:
     secret = b"k" * 32
     async with (
         endpoint(answer) as (server, upstream),
-        Bus(redis_url, secret=secret) as one,
-        Bus(redis_url, secret=secret) as two,
+        EventBus(redis_url, secret=secret) as one,
+        EventBus(redis_url, secret=secret) as two,
     ):
         replicas = [Tokens(upstream, SharedTokens(bus, secret=secret)) for bus in (one, two)]
         found: list[str] = []
@@ -267,7 +267,7 @@ async def test_replicas_ask_once_between_them(redis_url: str) -> None:
 async def test_without_redis_each_replica_asks_for_itself() -> None:
     """Ours: what is shared is a saving, not a need (SRV-4)."""
     async with endpoint(says(granted())) as (server, upstream):
-        bus = Bus("unix:///nowhere/redis.sock", secret=b"k" * 32)
+        bus = EventBus("unix:///nowhere/redis.sock", secret=b"k" * 32)
         tokens = Tokens(upstream, SharedTokens(bus, secret=b"k" * 32))
 
         assert await token(tokens, scheme(server)) == "tok-1"

@@ -14,13 +14,13 @@ import pytest
 
 from gateway.domain.http.requests import UpstreamRequest
 from gateway.errors import EgressDenied, UpstreamTimeout, UpstreamUnreachable
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
-from gateway.upstream.deadlines import Patience
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
+from gateway.upstream.deadlines import Timeouts
 from gateway.upstream.egress.allow_list import NOTHING, AllowList
 from gateway.upstream.egress.guard import DialTarget, Guard
 from gateway.upstream.egress.origins import read_url
-from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import NotConnected
 from tests.integration.upstream.loopback import OK, loopback, says
 from tests.support.certificates import self_signed
@@ -65,7 +65,7 @@ async def test_addresses_are_tried_in_their_order() -> None:
         guard = Watched([host])
         found = read_url(f"http://{host}/")
         assert found is not None
-        made = await Dialer(names, guard, dial_s=10).dial(found[0], asyncio.Protocol)
+        made = await Connector(names, guard, dial_s=10).dial(found[0], asyncio.Protocol)
         assert isinstance(made, asyncio.Protocol)
 
     assert guard.dialled == ["127.0.0.3", "::1", "127.0.0.1"]
@@ -81,7 +81,7 @@ async def test_a_name_with_countless_addresses_is_not_tried_for_ever() -> None:
     found = read_url(f"http://{host}/")
     assert found is not None
     with pytest.raises(NotConnected):
-        await Dialer(Names(*["127.0.0.1"] * 500), guard, dial_s=10).dial(found[0], asyncio.Protocol)
+        await Connector(Names(*["127.0.0.1"] * 500), guard, dial_s=10).dial(found[0], asyncio.Protocol)
 
     assert len(guard.dialled) == 16
 
@@ -89,10 +89,10 @@ async def test_a_name_with_countless_addresses_is_not_tried_for_ever() -> None:
 @pytest.mark.parametrize("names", [Names(), Names("127.0.0.1")])
 async def test_a_connection_that_does_not_come_about_has_its_deadline(names: Names) -> None:
     """Ours: a name system without an answer and a handshake without one are the same to the caller."""
-    patience, rules = Patience(connect_s=0.1, first_byte_s=60), Rules(reserve=0)
+    patience, rules = Timeouts(connect_s=0.1, first_byte_s=60), BulkheadLimits(reserve=0)
     async with loopback(says(OK)) as server:  # it waits for a request while we wait for the handshake
         host = f"slow.internal:{server.port}"
-        async with Upstream(egress_allow=[host], lookup=names, patience=patience, rules=rules) as upstream:
+        async with UpstreamClient(egress_allow=[host], lookup=names, patience=patience, rules=rules) as upstream:
             with anyio.fail_after(20), pytest.raises(UpstreamTimeout, match="did not accept a connection in time"):
                 await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/", idempotent=True))
 
@@ -101,7 +101,7 @@ async def test_a_connection_that_does_not_come_about_has_its_deadline(names: Nam
 async def test_another_spelling_of_an_address_is_not_looked_up(host: str) -> None:
     """Ours: it is refused, though the address itself is allowed."""
     names = Names("127.0.0.1")
-    async with loopback(says(OK)) as server, Upstream(egress_allow=[server.authority], lookup=names) as upstream:
+    async with loopback(says(OK)) as server, UpstreamClient(egress_allow=[server.authority], lookup=names) as upstream:
         with pytest.raises(EgressDenied):
             await upstream.send(UpstreamRequest(method="GET", url=f"http://{host}:{server.port}/"))
 
@@ -117,7 +117,7 @@ async def test_an_address_is_verified_as_one(tmp_path: Path, monkeypatch: pytest
     names = Names("127.0.0.1")
     async with (
         loopback(says(OK), tls=tls) as server,
-        Upstream(egress_allow=[server.authority], lookup=names) as upstream,
+        UpstreamClient(egress_allow=[server.authority], lookup=names) as upstream,
     ):
         request = UpstreamRequest(method="GET", url=f"https://{server.authority}/")
         answers = [await upstream.send(request) for _ in range(2)]
@@ -135,7 +135,7 @@ async def test_a_body_over_tls_may_end_with_the_connection(tmp_path: Path, monke
     content = b"0123456789" * 300_000
     async with (
         loopback(says(b"HTTP/1.1 200 OK\r\n\r\n", content, keep=False), tls=tls) as server,
-        Upstream(egress_allow=[server.authority]) as upstream,
+        UpstreamClient(egress_allow=[server.authority]) as upstream,
     ):
         url = f"https://{server.authority}/"
         answer = await upstream.send(UpstreamRequest(method="PUT", url=url, body=content))
@@ -159,7 +159,10 @@ async def test_what_is_said_before_the_handshake_is_no_answer() -> None:
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     host = f"plain.internal:{server.sockets[0].getsockname()[1]}"
-    async with server, Upstream(egress_allow=[host], lookup=Names("127.0.0.1"), rules=Rules(failures=1000)) as upstream:
+    async with (
+        server,
+        UpstreamClient(egress_allow=[host], lookup=Names("127.0.0.1"), rules=BulkheadLimits(failures=1000)) as upstream,
+    ):
         for _ in range(20):
             with anyio.fail_after(20), pytest.raises(UpstreamUnreachable):
                 await upstream.send(UpstreamRequest(method="GET", url=f"https://{host}/"))
@@ -175,7 +178,10 @@ async def test_a_handshake_that_is_cancelled_leaves_nothing(tmp_path: Path, monk
     tls.load_cert_chain(path)
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     random = Random(5)
-    async with loopback(says(OK, keep=False), tls=tls) as server, Upstream(egress_allow=[server.authority]) as upstream:
+    async with (
+        loopback(says(OK, keep=False), tls=tls) as server,
+        UpstreamClient(egress_allow=[server.authority]) as upstream,
+    ):
         request = UpstreamRequest(method="GET", url=f"https://{server.authority}/")
         assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
         pool = upstream._open[1]  # pyright: ignore[reportPrivateUsage]

@@ -12,19 +12,19 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.errors import UpstreamAnswerBroken, UpstreamBusy, UpstreamError
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
 from gateway.upstream.egress.guard import Guard
 from gateway.upstream.egress.origins import Origin, PoolKey, read_url
 from gateway.upstream.egress.resolver import SystemLookup
 from gateway.upstream.http.connection import Connection
-from gateway.upstream.http.connector import Dialer
+from gateway.upstream.http.connector import Connector
 from gateway.upstream.http.errors import BrokenOff, ConnectedLate
-from gateway.upstream.http.pool import Connections
-from gateway.upstream.http.response import Answer
+from gateway.upstream.http.pool import ConnectionPool
+from gateway.upstream.http.response import Response
 from tests.integration.upstream.loopback import OK, Exchange, Loopback, body, loopback, says
 
-PATIENT = Rules(failures=100_000, at_once=10_000)
+PATIENT = BulkheadLimits(failures=100_000, at_once=10_000)
 
 
 def origin(server: Loopback) -> Origin:
@@ -37,11 +37,11 @@ def origin(server: Loopback) -> Origin:
 @asynccontextmanager
 async def connections(
     *servers: Loopback, most: int = 2, share: int = 100, connect_s: float = 30
-) -> AsyncGenerator[Connections]:
+) -> AsyncGenerator[ConnectionPool]:
     """A pool of so many connections, to these servers."""
     lookup = SystemLookup()
-    dialer = Dialer(lookup, Guard([server.authority for server in servers]), dial_s=connect_s)
-    opened = Connections(dialer, connect_s=connect_s, most=most, share=share)
+    dialer = Connector(lookup, Guard([server.authority for server in servers]), dial_s=connect_s)
+    opened = ConnectionPool(dialer, connect_s=connect_s, most=most, share=share)
     try:
         yield opened
     finally:
@@ -50,7 +50,7 @@ async def connections(
         assert len(opened) == 0
 
 
-async def ask(connection: Connection, *, content: bytes | None = None) -> Answer:
+async def ask(connection: Connection, *, content: bytes | None = None) -> Response:
     """The answer to a request on this connection, once its head is there."""
     waiter = asyncio.get_running_loop().create_future()
     head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(content or b"")
@@ -65,17 +65,17 @@ def key(server: Loopback, tenant: str = "acme", credential: bytes = b"") -> Pool
     return PoolKey(tenant, origin(server).key, credential)
 
 
-async def dial(pool: Connections, server: Loopback, tenant: str = "acme") -> Connection:
+async def dial(pool: ConnectionPool, server: Loopback, tenant: str = "acme") -> Connection:
     """A connection of the tenant to this server."""
     return await pool.open(key(server, tenant), origin(server))
 
 
-def take(pool: Connections, server: Loopback, tenant: str = "acme", credential: bytes = b"") -> Connection | None:
+def take(pool: ConnectionPool, server: Loopback, tenant: str = "acme", credential: bytes = b"") -> Connection | None:
     """An idle connection of the tenant to this server."""
     return pool.take(key(server, tenant, credential), asyncio.get_running_loop().time())
 
 
-async def settle(until: int, pool: Connections) -> None:
+async def settle(until: int, pool: ConnectionPool) -> None:
     """Wait until there are so many connections."""
     with anyio.fail_after(20):
         while len(pool) != until:
@@ -180,7 +180,7 @@ async def test_an_error_to_a_request_with_a_body_ends_its_connection(status: int
     """ISO-1: servers that refuse a request often leave its body unread."""
     async with (
         loopback(says(body(b"{}", status=status))) as server,
-        Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream,
+        UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream,
     ):
         await upstream.send(replace(server.get("/", method="POST", idempotent=False), body=b'{"a":1}'))
 
@@ -330,7 +330,7 @@ async def test_cancellation_at_any_point_loses_nothing_and_mixes_nothing() -> No
         assert read.body == str(number).encode() * 50
         return True
 
-    async with loopback(answer) as server, Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream:
+    async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
         assert upstream._open is not None  # pyright: ignore[reportPrivateUsage]
         pool = upstream._open[1]  # pyright: ignore[reportPrivateUsage]
         answered = 0
@@ -363,7 +363,7 @@ async def _begin(exchange: Exchange) -> bool:
 async def test_a_pool_that_closes_ends_what_is_under_way() -> None:
     """Ours: nobody waits any longer, and nothing stays open."""
     async with loopback(_begin) as server:
-        async with Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream:
+        async with UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
             call = asyncio.create_task(upstream.send(server.get(idempotent=False)))
             with anyio.fail_after(20):
                 await server.arrived.wait()
@@ -392,7 +392,7 @@ async def test_a_broken_answer_costs_nobody_else_a_connection() -> None:
         await exchange.write(b"garbage\r\n\r\n" if exchange.line.endswith("/bad") else OK)
         return True
 
-    async with loopback(answer) as server, Upstream(egress_allow=[server.authority], rules=PATIENT) as upstream:
+    async with loopback(answer) as server, UpstreamClient(egress_allow=[server.authority], rules=PATIENT) as upstream:
         for _ in range(3):
             bad, good = await asyncio.gather(
                 upstream.send(server.get("/bad")), upstream.send(replace(server.get("/good"))), return_exceptions=True

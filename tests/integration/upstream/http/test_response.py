@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from gateway.domain.http.requests import UpstreamAnswer
 from gateway.errors import UpstreamAnswerBroken, UpstreamError, UpstreamUnreachable
-from gateway.upstream.bulkhead import Rules
-from gateway.upstream.client import Upstream
+from gateway.upstream.bulkhead import BulkheadLimits
+from gateway.upstream.client import UpstreamClient
 from tests.integration.upstream.loopback import Exchange, Loopback, body, loopback
 
 OWN = b'{"own":true}'
@@ -21,9 +21,9 @@ HELLO = b"5\r\nhello\r\n0\r\n\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 
-def pool(server: Loopback) -> Upstream:
+def pool(server: Loopback) -> UpstreamClient:
     """A pool that may dial this server and never leaves it alone."""
-    return Upstream(egress_allow=[server.authority], rules=Rules(failures=1000))
+    return UpstreamClient(egress_allow=[server.authority], rules=BulkheadLimits(failures=1000))
 
 
 async def exchange_twice(

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.app.installation import describe_installation
 from gateway.app.python.registrations import Registrations
-from gateway.app.secrets import Keys
+from gateway.app.secrets import GatewayKeys
 from gateway.catalog.doctor.config_checks import (
     Installation,
     judge_clock,
@@ -140,7 +140,7 @@ def test_configured_servers_need_no_room_in_the_data_folder(
 
 def test_the_data_folder_holds_data_where_no_server_is_configured() -> None:
     """Ours: the doctor reads from the settings which of the two it examines (SRV-6)."""
-    keys = Keys(secret_keys=(), operator_key="", operator_key_is_new=False)
+    keys = GatewayKeys(secret_keys=(), operator_key="", operator_key_is_new=False)
     urls = {"database_url": "postgresql://x/y", "redis_url": "redis://x"}
     for given, is_embedded in ({}, True), (urls, False):
         settings = Settings.model_validate(given)

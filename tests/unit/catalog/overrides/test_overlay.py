@@ -9,9 +9,9 @@ import pytest
 
 from gateway.catalog.overrides.overlay import overlay, settle_operations
 from gateway.domain.identifiers import OperationId, OverrideId, SourceId
-from gateway.domain.overrides import NOTHING, Override, Wishes
+from gateway.domain.overrides import NOTHING, Override, OverrideFields
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.store.operations import LoadedOperation
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def _tool(**changed: Any) -> Tool:
         definition=msgspec.json.encode({**DEFINITION, **changed}),
         safety=Safety.SAFE,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=OperationId("opr_1"),
         source=SourceId("src_1"),
         source_name="pets",
@@ -59,7 +59,7 @@ def _listed(tool: Tool) -> dict[str, Any]:
     return listed
 
 
-def _operation(name: str, wishes: Wishes | None = None) -> LoadedOperation:
+def _operation(name: str, wishes: OverrideFields | None = None) -> LoadedOperation:
     override = None
     if wishes is not None:
         override = Override(
@@ -76,18 +76,18 @@ def _operation(name: str, wishes: Wishes | None = None) -> LoadedOperation:
 @pytest.mark.parametrize(
     ("wishes", "changed"),
     [
-        (Wishes(title="T"), {"title": "T"}),
-        (Wishes(description="D"), {"description": "D"}),
+        (OverrideFields(title="T"), {"title": "T"}),
+        (OverrideFields(description="D"), {"description": "D"}),
         (
-            Wishes(annotations={"readOnlyHint": False, "idempotentHint": True}),
+            OverrideFields(annotations={"readOnlyHint": False, "idempotentHint": True}),
             {"annotations": {"readOnlyHint": False, "openWorldHint": True, "idempotentHint": True}},
         ),
-        (Wishes(hidden=True), {}),
-        (Wishes(safety=Safety.DANGEROUS), {}),
+        (OverrideFields(hidden=True), {}),
+        (OverrideFields(safety=Safety.DANGEROUS), {}),
     ],
     ids=["title", "description", "annotations", "hidden", "safety"],
 )
-def test_only_what_is_wanted_otherwise_changes(wishes: Wishes, changed: dict[str, Any]) -> None:
+def test_only_what_is_wanted_otherwise_changes(wishes: OverrideFields, changed: dict[str, Any]) -> None:
     """Ours: every other member of the definition is listed as the document makes it (OAS-6)."""
     overlaid = overlay(_tool(), wishes)
 
@@ -100,15 +100,15 @@ def test_a_tool_is_listed_by_its_name_and_a_title_can_be_added() -> None:
     without = {name: value for name, value in DEFINITION.items() if name != "title"}
     tool = replace(_tool(), name="find_pet", definition=msgspec.json.encode(without))
 
-    listed = _listed(overlay(tool, Wishes(title="Find")))
+    listed = _listed(overlay(tool, OverrideFields(title="Find")))
     assert list(listed)[:2] == ["name", "title"]
     assert (listed["name"], listed["title"]) == ("find_pet", "Find")
-    assert "title" not in _listed(overlay(tool, Wishes(description="D")))
+    assert "title" not in _listed(overlay(tool, OverrideFields(description="D")))
 
 
 def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:
     """Ours: a lower level than the method's is the tenant's own word, and shown as such (OAS-6)."""
-    overlaid = overlay(_tool(), Wishes(safety=Safety.MODERATE))
+    overlaid = overlay(_tool(), OverrideFields(safety=Safety.MODERATE))
 
     assert overlaid.safety is Safety.MODERATE
     assert overlaid.safety_reasons == ("declared by an override; by its method, GET, it would be safe",)
@@ -116,7 +116,7 @@ def test_a_safety_level_is_declared_and_says_what_it_would_be() -> None:
 
 def test_a_pinned_argument_is_no_argument() -> None:
     """Ours: it leaves properties, required and the schemas that only it led to (OAS-6)."""
-    overlaid = overlay(_tool(), Wishes(pinned={"region": "eu"}))
+    overlaid = overlay(_tool(), OverrideFields(pinned={"region": "eu"}))
     schema = _listed(overlaid)["inputSchema"]
 
     assert msgspec.json.decode(overlaid.pinned) == {"region": "eu"}
@@ -127,21 +127,21 @@ def test_a_pinned_argument_is_no_argument() -> None:
         "additionalProperties": False,
         "$defs": {"Pet": SCHEMA["$defs"]["Pet"], "a/b": SCHEMA["$defs"]["a/b"]},
     }
-    everything = _listed(overlay(_tool(), Wishes(pinned={"id": 1, "region": "eu", "body": {}})))["inputSchema"]
+    everything = _listed(overlay(_tool(), OverrideFields(pinned={"id": 1, "region": "eu", "body": {}})))["inputSchema"]
     assert everything == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def test_schemas_stay_where_a_reference_is_not_understood() -> None:
     """Ours: a list that is larger than it must be is better than one that is broken (OAS-6)."""
     schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "odd": {"$ref": "#/$defs/Else"}}}
-    overlaid = overlay(_tool(inputSchema=schema), Wishes(pinned={"region": "eu"}))
+    overlaid = overlay(_tool(inputSchema=schema), OverrideFields(pinned={"region": "eu"}))
 
     assert _listed(overlaid)["inputSchema"]["$defs"] == SCHEMA["$defs"]
 
 
 def test_a_pin_on_an_argument_that_is_gone_does_nothing() -> None:
     """Ours: a document that loses the argument leaves a tool that works (OAS-6)."""
-    overlaid = overlay(_tool(), Wishes(pinned={"gone": 1}))
+    overlaid = overlay(_tool(), OverrideFields(pinned={"gone": 1}))
 
     assert overlaid.pinned == b""
     assert _listed(overlaid) == DEFINITION
@@ -149,7 +149,7 @@ def test_a_pin_on_an_argument_that_is_gone_does_nothing() -> None:
 
 def test_a_cut_result_has_no_declared_schema() -> None:
     """Ours: a schema of the whole answer would not hold for a part of it (OAS-6, TDF-5)."""
-    overlaid = overlay(_tool(), Wishes(result={"pointer": "/items"}))
+    overlaid = overlay(_tool(), OverrideFields(result={"pointer": "/items"}))
 
     assert msgspec.json.decode(overlaid.result) == {"pointer": "/items"}
     assert "outputSchema" not in _listed(overlaid)
@@ -158,7 +158,9 @@ def test_a_cut_result_has_no_declared_schema() -> None:
 def test_a_tool_without_an_override_stays_the_bytes_it_is() -> None:
     """Ours: composing costs nothing for what nobody wants otherwise; what is switched off is not there (OAS-6)."""
     plain = _operation("plain")
-    settled = settle_operations([plain, _operation("off", Wishes(enabled=False)), _operation("t", Wishes(title="T"))])
+    settled = settle_operations(
+        [plain, _operation("off", OverrideFields(enabled=False)), _operation("t", OverrideFields(title="T"))]
+    )
 
     assert settled[0] is plain
     assert [one.tool.name for one in settled] == ["plain", "t"]

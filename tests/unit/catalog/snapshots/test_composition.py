@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from gateway.catalog.snapshots.composition import Renamed, compose, index_operations
-from gateway.catalog.snapshots.python_primitives import CodePrimitive, primitives_for
+from gateway.catalog.snapshots.python_primitives import PythonPrimitive, primitives_for
 from gateway.catalog.snapshots.snapshots import Snapshot
 from gateway.domain.identifiers import OperationId, OverrideId, PrimitiveId, SourceId, TenantId
-from gateway.domain.overrides import Alias, Override, Wishes
+from gateway.domain.overrides import Alias, Override, OverrideFields
 from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Policy, Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 from gateway.store.operations import LoadedOperation
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,14 +19,14 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 class _Code:
     """A catalog of code that holds what it is given."""
 
-    def __init__(self, *added: CodePrimitive) -> None:
+    def __init__(self, *added: PythonPrimitive) -> None:
         self._added = added
 
     @property
     def generation(self) -> int:
         return 1
 
-    def primitives(self) -> tuple[CodePrimitive, ...]:
+    def primitives(self) -> tuple[PythonPrimitive, ...]:
         return self._added
 
 
@@ -38,7 +38,7 @@ def _operation(
         definition=b'{"inputSchema":{}}',
         safety=Safety.SAFE if method == "GET" else Safety.DANGEROUS,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=OperationId(f"opr_{name}"),
         source=SourceId("src_1"),
         source_name="pets",
@@ -47,7 +47,7 @@ def _operation(
     return LoadedOperation(tool=tool, operation_id=operation_id, is_listed=is_listed)
 
 
-def _override(operation: LoadedOperation, wishes: Wishes) -> LoadedOperation:
+def _override(operation: LoadedOperation, wishes: OverrideFields) -> LoadedOperation:
     tool = operation.tool
     override = Override(
         id=OverrideId(f"ovr_{tool.name}"),
@@ -70,8 +70,8 @@ def _own(name: str, family: Family = Family.TOOL, *, is_enabled: bool = True) ->
     )
 
 
-def _added(name: str, family: Family = Family.TOOL, tenants: frozenset[str] | None = None) -> CodePrimitive:
-    return CodePrimitive(
+def _added(name: str, family: Family = Family.TOOL, tenants: frozenset[str] | None = None) -> PythonPrimitive:
+    return PythonPrimitive(
         family=family, name=name, definition=b"{}", safety=Safety.MODERATE, safety_reasons=("code",), tenants=tenants
     )
 
@@ -86,7 +86,11 @@ def test_every_family_is_sorted_and_holds_what_is_enabled() -> None:
         (),
     )
     assert [tool.name for tool in composed.tools] == ["a", "m", "z"]
-    assert [tool.origin for tool in composed.tools] == [Origin.CUSTOM, Origin.SOURCE, Origin.CUSTOM]
+    assert [tool.origin for tool in composed.tools] == [
+        PrimitiveOrigin.CUSTOM,
+        PrimitiveOrigin.SOURCE,
+        PrimitiveOrigin.CUSTOM,
+    ]
     for found in (composed.resources, composed.templates, composed.prompts):
         assert [primitive.name for primitive in found] == ["a", "b"]
 
@@ -105,9 +109,9 @@ def test_code_hides_behind_names_of_the_tenants_own() -> None:
     )
     composed = compose([_operation("imported")], [_own("own"), _own("off", is_enabled=False)], code)
     assert {tool.name: tool.origin for tool in composed.tools} == {
-        "free": Origin.CODE,
-        "imported": Origin.SOURCE,
-        "own": Origin.CUSTOM,
+        "free": PrimitiveOrigin.CODE,
+        "imported": PrimitiveOrigin.SOURCE,
+        "own": PrimitiveOrigin.CUSTOM,
     }
     assert sorted(primitive.name for primitive in composed.hidden) == ["imported", "off", "own"]
     assert [prompt.name for prompt in composed.prompts] == ["own"]
@@ -128,7 +132,7 @@ def test_ids_of_code_are_stable_and_its_own() -> None:
     assert len({one.id for one in found}) == 2
 
 
-def _again(primitive: Primitive) -> CodePrimitive:
+def _again(primitive: Primitive) -> PythonPrimitive:
     return _added(primitive.name, primitive.family)
 
 
@@ -151,8 +155,8 @@ def test_the_level_of_a_pinned_operation_is_that_of_the_import() -> None:
 
 def test_hidden_tools_are_there_for_handlers_and_those_switched_off_are_not() -> None:
     """Ours: an override takes a tool out of the lists, or out of everything (OAS-6)."""
-    hidden = _override(_operation("hidden"), Wishes(hidden=True))
-    off = _override(_operation("off"), Wishes(enabled=False))
+    hidden = _override(_operation("hidden"), OverrideFields(hidden=True))
+    off = _override(_operation("off"), OverrideFields(enabled=False))
     code = primitives_for(_Code(_added("off"), _added("hidden")), "acme")
     composed = compose([hidden, off, _operation("plain")], [], code)
 
@@ -167,8 +171,8 @@ def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
     operations = [
         _operation("new"),
         _operation("other"),
-        _override(_operation("off"), Wishes(enabled=False)),
-        _override(_operation("hidden"), Wishes(hidden=True)),
+        _override(_operation("off"), OverrideFields(enabled=False)),
+        _override(_operation("hidden"), OverrideFields(hidden=True)),
     ]
     taken = [("other", "GET /new"), ("own", "GET /new"), ("coded", "GET /new"), ("off", "GET /new")]
     aliases = [_alias(name, identity) for name, identity in taken]
@@ -183,7 +187,7 @@ def test_an_old_name_leads_to_its_tool_unless_somebody_has_it() -> None:
 
 def test_the_level_of_a_caller_follows_the_override_and_the_old_name() -> None:
     """Ours: steps that call a tool by a name it had are as dangerous as the tool is now (OAS-6)."""
-    operation = _override(_operation("new"), Wishes(safety=Safety.DANGEROUS))
+    operation = _override(_operation("new"), OverrideFields(safety=Safety.DANGEROUS))
     caller = replace(_own("caller"), refers=("tool:old",), safety=Safety.SAFE, assessed=Safety.SAFE)
     composed = compose([operation], [caller], (), aliases=[_alias("old", "GET /new")])
 

@@ -6,7 +6,7 @@ from gateway.catalog.sources.diff import compare
 from gateway.domain.identifiers import OperationId, SourceId
 from gateway.domain.sources import OperationChange, StoredOperation
 from gateway.domain.tenancy.policy import Safety
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 
 SOURCE = SourceId("src_1")
 
@@ -33,7 +33,7 @@ def listed(operation: StoredOperation) -> Tool:
         definition=operation.definition,
         safety=operation.safety,
         safety_reasons=(),
-        origin=Origin.SOURCE,
+        origin=PrimitiveOrigin.SOURCE,
         operation=operation.id,
         source=operation.source,
         source_name="pets",

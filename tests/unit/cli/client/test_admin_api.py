@@ -6,16 +6,16 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from gateway.cli.client.admin_api import Admin, path_of
+from gateway.cli.client.admin_api import AdminApi, path_of
 from gateway.cli.client.locations import mcp_url
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _URL = "http://127.0.0.1:8080"
 
 
-def _admin(answer: Callable[[httpx.Request], httpx.Response]) -> Admin:
-    return Admin(_URL, "secret", transport=httpx.MockTransport(answer))
+def _admin(answer: Callable[[httpx.Request], httpx.Response]) -> AdminApi:
+    return AdminApi(_URL, "secret", transport=httpx.MockTransport(answer))
 
 
 def _three_pages(request: httpx.Request) -> httpx.Response:
@@ -68,7 +68,7 @@ def test_a_name_that_would_lead_up_the_path_is_sent_nowhere(name: str) -> None:
     """RFC 3986: dots are steps of a path, also percent-encoded; `tool delete ..` would delete the tenant."""
     with pytest.raises(Failure, match="names nothing") as refused:
         path_of("tenants", "acme", "tools", name)
-    assert refused.value.exit_code is Exit.USAGE
+    assert refused.value.exit_code is ExitCode.USAGE
     with pytest.raises(Failure, match="names nothing"):
         mcp_url(_URL, name)
 
@@ -76,21 +76,21 @@ def test_a_name_that_would_lead_up_the_path_is_sent_nowhere(name: str) -> None:
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        (400, Exit.FAILED),
-        (401, Exit.DENIED),
-        (403, Exit.DENIED),
-        (404, Exit.NOT_FOUND),
-        (409, Exit.CONFLICT),
-        (412, Exit.CONFLICT),
-        (413, Exit.FAILED),
-        (422, Exit.FAILED),
-        (429, Exit.BUSY),
-        (500, Exit.FAILED),
-        (502, Exit.FAILED),
-        (503, Exit.BUSY),
+        (400, ExitCode.FAILED),
+        (401, ExitCode.DENIED),
+        (403, ExitCode.DENIED),
+        (404, ExitCode.NOT_FOUND),
+        (409, ExitCode.CONFLICT),
+        (412, ExitCode.CONFLICT),
+        (413, ExitCode.FAILED),
+        (422, ExitCode.FAILED),
+        (429, ExitCode.BUSY),
+        (500, ExitCode.FAILED),
+        (502, ExitCode.FAILED),
+        (503, ExitCode.BUSY),
     ],
 )
-def test_each_status_has_its_exit_code(status: int, code: Exit) -> None:
+def test_each_status_has_its_exit_code(status: int, code: ExitCode) -> None:
     """Ours: scripts can tell the kinds of refusal apart."""
     problem = {"title": "No", "detail": "because", "code": "some.code", "correlation_id": "abc"}
 
@@ -127,7 +127,7 @@ def test_a_gateway_that_is_not_there_is_named() -> None:
 
     with _admin(refuse) as admin, pytest.raises(Failure, match=_URL) as caught:
         admin.get("/x")
-    assert caught.value.exit_code is Exit.UNREACHABLE
+    assert caught.value.exit_code is ExitCode.UNREACHABLE
     assert "gateway serve" in caught.value.message
 
 
@@ -160,7 +160,7 @@ def test_something_that_is_no_gateway_is_told_from_one(status: int) -> None:
         pytest.raises(Failure) as caught,
     ):
         admin.get("/x")
-    assert caught.value.exit_code is Exit.FAILED
+    assert caught.value.exit_code is ExitCode.FAILED
     assert "\n" not in caught.value.message
 
 

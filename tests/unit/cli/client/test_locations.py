@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.client.locations import check_key, check_url, find_admin_key, is_loopback, mcp_url
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.documents import read_document, source_name
 
@@ -39,7 +39,7 @@ def test_the_operator_key_file_is_for_this_machine_only(folder: Path, monkeypatc
     """Ours: a mistyped URL never gets the operator key that lies in a folder."""
     with pytest.raises(Failure, match="GATEWAY_OPERATOR_KEY") as caught:
         find_admin_key("https://gateway.example.com", given=None, folder=folder)
-    assert caught.value.exit_code is Exit.DENIED
+    assert caught.value.exit_code is ExitCode.DENIED
     monkeypatch.setenv("GATEWAY_KEY", "tenant-key")
     assert find_admin_key("https://gateway.example.com", given=None, folder=folder) == "tenant-key"
 
@@ -57,7 +57,7 @@ def test_a_url_that_is_none_is_wrong_usage(url: str) -> None:
     """Ours: it is said before anything is sent."""
     with pytest.raises(Failure) as caught:
         check_url(url)
-    assert caught.value.exit_code is Exit.USAGE
+    assert caught.value.exit_code is ExitCode.USAGE
 
 
 @pytest.mark.parametrize("key", ["", "a b", "a\nb", "schlüssel"])
@@ -110,4 +110,4 @@ def test_a_file_is_read_and_a_url_left_to_the_gateway(tmp_path: Path) -> None:
     assert read_document("HTTPS://example.com/x").fields() == {"url": "HTTPS://example.com/x"}
     with pytest.raises(Failure, match="cannot read") as caught:
         read_document(str(tmp_path))
-    assert caught.value.exit_code is Exit.USAGE
+    assert caught.value.exit_code is ExitCode.USAGE

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from gateway.cli.client.loopback import find_loopback
-from gateway.cli.input.documents import Document
+from gateway.cli.input.documents import DocumentArgument
 
 
-def _document(root: dict[str, object]) -> Document:
+def _document(root: dict[str, object]) -> DocumentArgument:
     whole = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {}} | root
-    return Document(name="d", text=json.dumps(whole))
+    return DocumentArgument(name="d", text=json.dumps(whole))
 
 
 def test_servers_at_all_three_levels_are_found_exactly() -> None:
@@ -35,7 +35,7 @@ def test_servers_at_all_three_levels_are_found_exactly() -> None:
 
 def test_a_swagger_host_is_found_in_yaml_too() -> None:
     """OpenAPI 2.0: host and schemes make the server."""
-    document = Document(name="d", text="swagger: '2.0'\nhost: localhost:9000\nschemes: [http]\npaths: {}\n")
+    document = DocumentArgument(name="d", text="swagger: '2.0'\nhost: localhost:9000\nschemes: [http]\npaths: {}\n")
 
     assert find_loopback(document, base_url=None) == ("localhost:9000",)
 
@@ -46,7 +46,7 @@ def test_what_the_person_typed_counts_and_replaces_what_the_document_says() -> N
 
     assert find_loopback(document, base_url="http://127.0.0.1:9000/api") == ("127.0.0.1:9000",)
     assert find_loopback(document, base_url="https://api.example.com") == ()
-    typed = Document(name="u", url="http://localhost:8000/openapi.json")
+    typed = DocumentArgument(name="u", url="http://localhost:8000/openapi.json")
     assert find_loopback(typed, base_url=None) == ("localhost:8000",)
 
 
@@ -73,4 +73,4 @@ def test_nothing_but_loopback_is_opened(url: str) -> None:
 @pytest.mark.parametrize("text", ["localhost: [", "- localhost", "127.0.0.1", "[" * 100_000 + "localhost"])
 def test_a_broken_document_opens_nothing_and_is_left_to_the_import(text: str) -> None:
     """Ours: the gateway says what is wrong with it, with line and column."""
-    assert find_loopback(Document(name="d", text=text), base_url=None) == ()
+    assert find_loopback(DocumentArgument(name="d", text=text), base_url=None) == ()

@@ -6,16 +6,16 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from gateway.cli.client.mcp_endpoint import Endpoint, header_value, mirrored_headers
-from gateway.cli.exit_codes import Exit
+from gateway.cli.client.mcp_endpoint import McpClient, header_value, mirrored_headers
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _URL = "http://127.0.0.1:8080/t/acme/mcp"
 _TOOL: dict[str, object] = {"name": "add", "inputSchema": {"type": "object"}}
 
 
-def _endpoint(answer: Callable[[httpx.Request], httpx.Response]) -> Endpoint:
-    return Endpoint(_URL, "secret", transport=httpx.MockTransport(answer))
+def _endpoint(answer: Callable[[httpx.Request], httpx.Response]) -> McpClient:
+    return McpClient(_URL, "secret", transport=httpx.MockTransport(answer))
 
 
 def _result(value: dict[str, object]) -> httpx.Response:
@@ -38,7 +38,7 @@ def test_a_tool_is_found_on_whichever_page_it_is() -> None:
             endpoint.find("c")
         with pytest.raises(Failure, match="did you mean 'b'"):
             endpoint.find("bb")
-    assert caught.value.exit_code is Exit.NOT_FOUND
+    assert caught.value.exit_code is ExitCode.NOT_FOUND
 
 
 def test_a_call_repeats_method_and_name_in_headers() -> None:
@@ -82,14 +82,19 @@ def test_a_call_that_asks_for_input_is_refused_with_words() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "code", "message"),
     [
-        (400, {"error": {"code": -32602, "message": "no"}}, Exit.FAILED, "no"),
-        (200, {"error": {"code": 42900, "message": "slow", "data": {"retry_after_s": 2}}}, Exit.BUSY, "again in 2 s"),
-        (401, {"detail": "who are you"}, Exit.DENIED, "who are you"),
-        (404, {}, Exit.NOT_FOUND, "HTTP 404"),
-        (200, {"hello": 1}, Exit.FAILED, "did not answer as an MCP server"),
+        (400, {"error": {"code": -32602, "message": "no"}}, ExitCode.FAILED, "no"),
+        (
+            200,
+            {"error": {"code": 42900, "message": "slow", "data": {"retry_after_s": 2}}},
+            ExitCode.BUSY,
+            "again in 2 s",
+        ),
+        (401, {"detail": "who are you"}, ExitCode.DENIED, "who are you"),
+        (404, {}, ExitCode.NOT_FOUND, "HTTP 404"),
+        (200, {"hello": 1}, ExitCode.FAILED, "did not answer as an MCP server"),
     ],
 )
-def test_each_refusal_has_its_exit_code(status: int, body: dict[str, object], code: Exit, message: str) -> None:
+def test_each_refusal_has_its_exit_code(status: int, body: dict[str, object], code: ExitCode, message: str) -> None:
     """Ours: protocol errors and HTTP refusals end in one line and the documented code."""
     with _endpoint(lambda _: httpx.Response(status, json=body)) as endpoint, pytest.raises(Failure) as caught:
         endpoint.call(_TOOL, {})

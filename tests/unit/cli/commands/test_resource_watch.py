@@ -6,8 +6,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from gateway.cli.commands.resource_watch import Follower
-from gateway.cli.exit_codes import Exit
+from gateway.cli.commands.resource_watch import ResourceWatcher
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 
 _URL = "http://127.0.0.1:8080/t/acme/mcp"
@@ -18,7 +18,7 @@ _STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 def _first(answer: Callable[[httpx.Request], httpx.Response]) -> str:
     """The first update that is followed through this answer."""
     with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-        return next(Follower(http, _URL, (_URI,), say=lambda _: None).updates())
+        return next(ResourceWatcher(http, _URL, (_URI,), say=lambda _: None).updates())
 
 
 def _event(method: str, params: dict[str, object]) -> str:
@@ -58,4 +58,4 @@ def test_a_resource_that_is_not_granted_is_not_there() -> None:
 
     with pytest.raises(Failure, match="can read no resource") as refused:
         _first(lambda _: httpx.Response(200, text=granted, headers=_STREAM))
-    assert refused.value.exit_code is Exit.NOT_FOUND
+    assert refused.value.exit_code is ExitCode.NOT_FOUND

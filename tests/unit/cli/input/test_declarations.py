@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
 from gateway.cli.input.declarations import for_each, read_declarations, text_in
 from gateway.cli.input.json_fields import JsonObject
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_wrong_usage_with_its_place(tmp_path: Path, text:
     """Ours: exit code 2 and where it is wrong, before anything is sent (CLI-1)."""
     with pytest.raises(Failure) as failed:
         _read(tmp_path, text, name)
-    assert failed.value.exit_code == Exit.USAGE
+    assert failed.value.exit_code == ExitCode.USAGE
     assert said in failed.value.message
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_is_not_there_or_no_text_is_wrong_usage(tmp_path: Path) -> N
     for name in ("none", "binary", ""):
         with pytest.raises(Failure) as failed:
             read_declarations(str(tmp_path / name))
-        assert failed.value.exit_code == Exit.USAGE
+        assert failed.value.exit_code == ExitCode.USAGE
 
 
 def test_the_first_refusal_ends_it_and_says_which(tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ def test_the_first_refusal_ends_it_and_says_which(tmp_path: Path) -> None:
 
     def act(body: JsonObject) -> JsonObject:
         if body["n"] == 2:
-            raise Failure("no", Exit.CONFLICT)
+            raise Failure("no", ExitCode.CONFLICT)
         return body
 
     with pytest.raises(Failure, match="document 2: no") as failed:
         for_each(read_declarations(str(path)), act, done.append)
-    assert (failed.value.exit_code, done) == (Exit.CONFLICT, [{"n": 1}])
+    assert (failed.value.exit_code, done) == (ExitCode.CONFLICT, [{"n": 1}])
 
 
 def test_a_text_is_found_or_empty() -> None:

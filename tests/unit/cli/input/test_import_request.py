@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.exit_codes import Exit
+from gateway.cli.exit_codes import ExitCode
 from gateway.cli.failures import Failure
-from gateway.cli.input.import_options import ImportOptions
+from gateway.cli.input.import_options import ImportArguments
 from gateway.cli.input.import_request import import_fields, parse_credentials
 from gateway.cli.input.json_fields import JsonObject
 from gateway.cli.input.selections import describe_rules
 
-_NOTHING: ImportOptions = {
+_NOTHING: ImportArguments = {
     "base_url": None,
     "prefix": None,
     "expose": None,
@@ -59,7 +59,7 @@ def test_a_malformed_credential_is_refused_without_repeating_it(
     """Ours: a secret never stands in an error."""
     with pytest.raises(Failure) as caught:
         parse_credentials(given, logins=logins)
-    assert caught.value.exit_code is Exit.USAGE
+    assert caught.value.exit_code is ExitCode.USAGE
     assert "s3cret" not in caught.value.message.replace("/nowhere/s3cret.txt", "")
 
 
@@ -70,7 +70,7 @@ def test_only_what_was_given_is_sent() -> None:
 
 def test_what_is_included_narrows_and_what_is_excluded_adds_up() -> None:
     """Ours: an operation has to fit every kind of --include option, and one kind of --exclude is enough."""
-    given: ImportOptions = {
+    given: ImportArguments = {
         **_NOTHING,
         "include_tag": ("pets", "shops"),
         "include_method": ("GET",),

@@ -8,10 +8,10 @@ from gateway.definitions.json_schema.assertion_costs import Load
 from gateway.definitions.json_schema.pattern_costs import BYTE, cost_of_pattern, count_states
 from gateway.definitions.json_schema.tree import SchemaTree
 from gateway.definitions.json_schema.validator import depth_of
-from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, Work, work_of
+from gateway.definitions.json_schema.work_bound import ENDLESS, UNKNOWN, WorkBound, work_of
 
 
-def _work(schema: dict[str, Any]) -> Work:
+def _work(schema: dict[str, Any]) -> WorkBound:
     return work_of(SchemaTree(schema))
 
 
@@ -84,7 +84,7 @@ def test_what_applies_to_itself_has_no_bound() -> None:
 
 def test_units_follow_the_parts_of_a_value_and_its_depth() -> None:
     """Ours: containers, other values and bytes have prices of their own (ISO-2)."""
-    work = Work(load=Load(5, 2, 64, 3, 1), growth=2, telling_growth=2)
+    work = WorkBound(load=Load(5, 2, 64, 3, 1), growth=2, telling_growth=2)
 
     assert work.units(containers=2, values=10, size=100, depth=3) == (10 + 20 + 100) * 8
     assert work.units(containers=1, values=1, size=1, depth=64) == ENDLESS

@@ -7,14 +7,14 @@ from gateway.domain.primitives import Family, Primitive
 from gateway.domain.tenancy.policy import Safety
 from gateway.domain.tenancy.profiles import Profile, Rule
 from gateway.domain.tenancy.selection import compile_selection
-from gateway.domain.tools import Origin, Tool
+from gateway.domain.tools import PrimitiveOrigin, Tool
 
 LIST_PETS = Tool(
     name="list_pets",
     definition=b"{}",
     safety=Safety.SAFE,
     safety_reasons=(),
-    origin=Origin.SOURCE,
+    origin=PrimitiveOrigin.SOURCE,
     source_name="petstore",
     identity="GET /pets",
     tags=("pets", "read"),
@@ -24,12 +24,12 @@ DELETE_PET = Tool(
     definition=b"{}",
     safety=Safety.DANGEROUS,
     safety_reasons=(),
-    origin=Origin.SOURCE,
+    origin=PrimitiveOrigin.SOURCE,
     source_name="petstore",
     identity="DELETE /pets/{id}",
     tags=("pets",),
 )
-GREET = Tool(name="greet", definition=b"{}", safety=Safety.SAFE, safety_reasons=(), origin=Origin.CUSTOM)
+GREET = Tool(name="greet", definition=b"{}", safety=Safety.SAFE, safety_reasons=(), origin=PrimitiveOrigin.CUSTOM)
 README = Primitive(id=PrimitiveId("res_1"), family=Family.RESOURCE, name="docs://readme", definition=b"{}")
 ROWS = Primitive(id=PrimitiveId("tpl_1"), family=Family.TEMPLATE, name="db://rows/{id}", definition=b"{}")
 REVIEW = Primitive(id=PrimitiveId("pro_1"), family=Family.PROMPT, name="review", definition=b"{}", safety=Safety.SAFE)
@@ -88,6 +88,6 @@ def test_an_exclude_rule_wins() -> None:
 def test_a_pattern_of_many_stars_costs_no_more_than_a_name() -> None:
     """Ours: a tenant's pattern cannot stop the gateway, whatever it is matched with (TEN-5)."""
     bomb = Rule(names=("*a" * 100 + "*b",))
-    long = Tool(name="a" * 5000, definition=b"{}", safety=Safety.SAFE, safety_reasons=(), origin=Origin.CUSTOM)
+    long = Tool(name="a" * 5000, definition=b"{}", safety=Safety.SAFE, safety_reasons=(), origin=PrimitiveOrigin.CUSTOM)
 
     assert not compile_selection(Profile(id=ProfileId("prf_1"), name="some", include=(bomb,)))(long)

@@ -8,15 +8,15 @@ import pytest
 from gateway.domain.primitives import Family
 from gateway.errors import HandlerFailed
 from gateway.handlers.python.context import Context
-from gateway.handlers.python.thread_pool import Threads
-from gateway.upstream.client import Upstream
+from gateway.handlers.python.thread_pool import ThreadPool
+from gateway.upstream.client import UpstreamClient
 from tests.support.household import Household
 from tests.support.peers import TalkingPeer
 
 
 async def test_only_so_many_functions_run_at_a_time() -> None:
     """Ours: threads are bounded; who finds no place waits for one."""
-    threads, gate, running = Threads(8), threading.Event(), threading.Semaphore(0)
+    threads, gate, running = ThreadPool(8), threading.Event(), threading.Semaphore(0)
     answers: list[int] = []
 
     def works() -> int:
@@ -41,7 +41,7 @@ async def test_only_so_many_functions_run_at_a_time() -> None:
 
 async def test_a_function_that_is_given_up_keeps_its_place_until_it_returns() -> None:
     """Ours: hanging functions use up the places, not the machine (CAL-4)."""
-    threads, gate = Threads(1), threading.Event()
+    threads, gate = ThreadPool(1), threading.Event()
 
     with anyio.move_on_after(0.01):
         await threads.run("a", gate.wait)
@@ -58,14 +58,14 @@ async def test_threads_do_not_keep_the_gateway_from_ending() -> None:
     """Ours: a function that never returns does not hold up a stop (SRV-3)."""
     daemons: list[bool] = []
 
-    await Threads().run("a", lambda: daemons.append(threading.current_thread().daemon))
+    await ThreadPool().run("a", lambda: daemons.append(threading.current_thread().daemon))
 
     assert daemons == [True]
 
 
 async def test_a_function_whose_call_is_over_waits_for_nothing() -> None:
     """Ours: what it still wants of the gateway is refused (CAL-4)."""
-    house, seen = Household(Upstream()), threading.Event()
+    house, seen = Household(UpstreamClient()), threading.Event()
     raised: list[Exception] = []
 
     class Slow(TalkingPeer):
@@ -100,4 +100,4 @@ async def test_whatever_a_function_raises_is_an_exception(error: BaseException) 
         raise error
 
     with pytest.raises(Exception, match=r"x|raised"):
-        await Threads().run("a", raises)
+        await ThreadPool().run("a", raises)

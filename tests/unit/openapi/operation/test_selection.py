@@ -1,4 +1,4 @@
-"""Which operations become tools: the tenant's rules, and what the document's author wishes."""
+"""Which operations become tools: the tenant's rules, and what the document's author hints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -134,7 +134,7 @@ def levelled(root: Any, item: Any, own: Any, key: str = "x-mcp") -> OperationRep
 )
 @pytest.mark.parametrize("key", ["x-mcp", "x-speakeasy-mcp", "x-google-mcp-tool"])
 def test_the_nearest_wish_decides(root: Any, item: Any, own: Any, refused_by: str | None, key: str) -> None:
-    """Ours: an author's wish at operation, path item or document counts where the tenant says nothing (OAS-3)."""
+    """Ours: an author's hint at operation, path item or document counts where the tenant says nothing (OAS-3)."""
     report = levelled(root, item, own, key)
 
     reasons = () if refused_by is None else (f"not selected: {key} of {refused_by} does not want it",)
@@ -184,7 +184,7 @@ def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "wish", "level"),
+    ("method", "hint", "level"),
     [
         ("get", "moderate", Safety.MODERATE),
         ("get", "dangerous", Safety.DANGEROUS),
@@ -195,24 +195,24 @@ def test_a_wish_for_a_name_does_not_rename_a_tool_unseen() -> None:
         ("get", 7, Safety.SAFE),
     ],
 )
-def test_a_document_makes_no_tool_safer(method: str, wish: object, level: Safety) -> None:
+def test_a_document_makes_no_tool_safer(method: str, hint: object, level: Safety) -> None:
     """Ours: a stricter level is taken, one below the method's is a warning (SAF-1)."""
-    made = compile_it(operation({"x-mcp": {"safety": wish}}, method=method))
+    made = compile_it(operation({"x-mcp": {"safety": hint}}, method=method))
 
     [tool] = made.operations
     assert tool.safety is level
-    assert (made.report.warnings == ()) == (wish == level.value)
+    assert (made.report.warnings == ()) == (hint == level.value)
     hints = definition_of(tool)["annotations"]
     assert hints["readOnlyHint"] is (level is Safety.SAFE)
     assert hints["destructiveHint"] is (level is not Safety.SAFE)
 
 
 @pytest.mark.parametrize(
-    "wish", ["no", 7, None, [], {"enabled": "no"}, {"name": 7, "title": "", "description": None}, {"hidden": 1}]
+    "hint", ["no", 7, None, [], {"enabled": "no"}, {"name": 7, "title": "", "description": None}, {"hidden": 1}]
 )
-def test_a_malformed_wish_costs_a_warning_and_nothing_else(wish: object) -> None:
+def test_a_malformed_wish_costs_a_warning_and_nothing_else(hint: object) -> None:
     """Ours: one bad extension is told of, and its operation is as it would be without (OAS-3)."""
-    made = compile_it(operation({"x-mcp": wish}))
+    made = compile_it(operation({"x-mcp": hint}))
 
     assert made.report.warnings
     assert all(warning.startswith("/paths/~1x/get/x-mcp: ") for warning in made.report.warnings)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gateway.openapi.query.answers import Unfound, find_named
-from gateway.openapi.query.api import View
+from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.tools import CALL, DEFINITIONS
 from gateway.openapi.query.truncation import LARGEST, render
 from tests.support.queries import ask, library, view_of
@@ -15,7 +15,7 @@ from tests.support.specs import load_spec
 
 
 @pytest.fixture(scope="module")
-def books() -> View:
+def books() -> ApiView:
     """The library, seen whole."""
     return view_of(library())
 
@@ -25,7 +25,7 @@ def names(answer: dict[str, object], key: str = "endpoints") -> list[str]:
     return [f"{item['method']} {item['path']}" for item in cast("list[Any]", answer[key])]
 
 
-def test_the_overview_counts_what_is_there(books: View) -> None:
+def test_the_overview_counts_what_is_there(books: ApiView) -> None:
     """Ours: servers have their variables filled in, and the counts are those of the document (OAS-5)."""
     assert ask("get_api_info", books) == {
         "source": "api",
@@ -40,7 +40,7 @@ def test_the_overview_counts_what_is_there(books: View) -> None:
     }
 
 
-def test_several_sources_are_told_apart(books: View) -> None:
+def test_several_sources_are_told_apart(books: ApiView) -> None:
     """Ours: without `source` the tools speak of all sources, and items say whose they are (OAS-5)."""
     other = view_of(library(), source="other")
     listed = ask("list_endpoints", books, other)
@@ -53,7 +53,7 @@ def test_several_sources_are_told_apart(books: View) -> None:
         ask("get_schema_details", books, other, name="Book")
 
 
-def test_methods_and_tags_are_found_in_any_case(books: View) -> None:
+def test_methods_and_tags_are_found_in_any_case(books: ApiView) -> None:
     """Ours: a filter is about meaning, not about capitals; `total` counts what fits (OAS-5)."""
     assert names(ask("list_endpoints", books, method="delete")) == ["DELETE /books/{bookId}"]
     assert ask("list_endpoints", books, tag="BOOKS")["total"] == 2
@@ -100,7 +100,7 @@ def test_what_lists_show_as_an_operation_is_taken_by_the_other_tools() -> None:
         assert all(jsonschema_rs.is_valid(schema, {**named, "path": item["path"]}) for schema in takes.values())
 
 
-def test_an_endpoint_is_named_in_any_of_three_ways(books: View) -> None:
+def test_an_endpoint_is_named_in_any_of_three_ways(books: ApiView) -> None:
     """Ours: by `operation`, by operationId, by path and method; what contradicts itself is refused (OAS-5)."""
     for named in (
         {"operation": "GET /books/{bookId}"},
@@ -117,7 +117,7 @@ def test_an_endpoint_is_named_in_any_of_three_ways(books: View) -> None:
             find_named([books], too_little)
 
 
-def test_limits_are_real_and_pages_join(books: View) -> None:
+def test_limits_are_real_and_pages_join(books: ApiView) -> None:
     """Ours: a page has as many items as were asked for, and the pages are the list (OAS-5)."""
     whole = names(ask("list_endpoints", books))
     first = ask("list_endpoints", books, limit=2)
@@ -127,7 +127,7 @@ def test_limits_are_real_and_pages_join(books: View) -> None:
     assert (first["total"], first["nextCursor"], "nextCursor" in last) == (5, "2", False)
 
 
-def test_words_are_ranked_wherever_they_stand(books: View) -> None:
+def test_words_are_ranked_wherever_they_stand(books: ApiView) -> None:
     """Ours: words in any order and form find operations, those with all of them first (OAS-5)."""
     assert names(ask("search_endpoints", books, query="book list"), "results")[0] == "GET /books"
     assert names(ask("search_endpoints", books, query="BOOKID"), "results")[0].endswith("{bookId}")
@@ -138,7 +138,7 @@ def test_words_are_ranked_wherever_they_stand(books: View) -> None:
     assert hit["relevance"] > 0
 
 
-def test_details_say_what_applies(books: View) -> None:
+def test_details_say_what_applies(books: ApiView) -> None:
     """OpenAPI: parameters, servers and security of path and document apply where an operation has none of its own."""
     details = ask("get_endpoint_details", books, path="/books/{bookId}", method="get")
 
@@ -152,7 +152,7 @@ def test_details_say_what_applies(books: View) -> None:
     assert ask("get_endpoint_details", books, path="/books", method="POST")["security"] == []
 
 
-def test_references_stay_until_they_are_resolved(books: View) -> None:
+def test_references_stay_until_they_are_resolved(books: ApiView) -> None:
     """Ours: parameters and answers are shown, schemas stay references, `depth` and `resolve` open them (OAS-5)."""
 
     def schema(**more: object) -> Any:
@@ -166,7 +166,7 @@ def test_references_stay_until_they_are_resolved(books: View) -> None:
     assert schema(resolve=True)["properties"]["author"]["properties"]["country"] == {"type": "string"}
 
 
-def test_circles_end(books: View) -> None:
+def test_circles_end(books: ApiView) -> None:
     """Ours: what leads back to itself stays a reference at that place."""
     shelf = cast("Any", ask("get_schema_details", books, name="Shelf", resolve=True))
 
@@ -174,7 +174,7 @@ def test_circles_end(books: View) -> None:
     assert shelf["dependencies"] == ["Shelf"]
 
 
-def test_dependencies_are_transitive_both_ways(books: View) -> None:
+def test_dependencies_are_transitive_both_ways(books: ApiView) -> None:
     """Ours: what a schema leads to and what leads to it is all there, also through other schemas (OAS-5)."""
     assert ask("get_schema_details", books, name="Book")["dependencies"] == ["Author", "Country"]
     used = cast("list[str]", ask("get_schema_details", books, name="#/components/schemas/Country")["usedBy"])
@@ -182,7 +182,7 @@ def test_dependencies_are_transitive_both_ways(books: View) -> None:
     assert ask("get_schema_details", books, name="Failure")["usedBy"] == ["GET /books"]
 
 
-def test_what_is_not_there_has_neighbours(books: View) -> None:
+def test_what_is_not_there_has_neighbours(books: ApiView) -> None:
     """Ours: a name that is nearly right leads to the right one (OAS-5)."""
     with pytest.raises(Unfound) as endpoint:
         ask("get_endpoint_details", books, path="/book/{id}", method="GET")

@@ -6,16 +6,24 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.openapi.query.outline import Endpoint
+from gateway.openapi.query.outline import OutlinedOperation
 from gateway.openapi.query.search import FIELDS, MOST_PLACES, Words, count_slips, split_words, suggest
 
 SHOP = (
-    Endpoint(method="GET", path="/customers", operation_id="listCustomers", summary="All customers", tags=("people",)),
-    Endpoint(method="POST", path="/customers", operation_id="createCustomer", summary="A new customer"),
-    Endpoint(method="DELETE", path="/customers/{id}", operation_id="removeCustomer", parameters=("id", "force")),
-    Endpoint(method="GET", path="/customers/{id}/invoices", operation_id="listCustomerInvoices", summary="Invoices"),
-    Endpoint(method="GET", path="/policies", operation_id="getPolicies", description="Rules of receiving the goods."),
-    Endpoint(method="GET", path="/käufer/ユーザー一覧", summary="Käufer"),
+    OutlinedOperation(
+        method="GET", path="/customers", operation_id="listCustomers", summary="All customers", tags=("people",)
+    ),
+    OutlinedOperation(method="POST", path="/customers", operation_id="createCustomer", summary="A new customer"),
+    OutlinedOperation(
+        method="DELETE", path="/customers/{id}", operation_id="removeCustomer", parameters=("id", "force")
+    ),
+    OutlinedOperation(
+        method="GET", path="/customers/{id}/invoices", operation_id="listCustomerInvoices", summary="Invoices"
+    ),
+    OutlinedOperation(
+        method="GET", path="/policies", operation_id="getPolicies", description="Rules of receiving the goods."
+    ),
+    OutlinedOperation(method="GET", path="/käufer/ユーザー一覧", summary="Käufer"),
 )
 
 
@@ -84,8 +92,8 @@ def test_a_field_can_be_searched_alone(words: Words, field: str, query: str) -> 
 
 def test_rare_words_count_more_than_common_ones() -> None:
     """Ours: what nearly every operation has says little about which one is meant."""
-    many = [Endpoint(method="GET", path=f"/user/user{n}", operation_id=f"user{n}") for n in range(50)]
-    seen = Words([*many, Endpoint(method="GET", path="/x/audit", summary="The audit of a user")])
+    many = [OutlinedOperation(method="GET", path=f"/user/user{n}", operation_id=f"user{n}") for n in range(50)]
+    seen = Words([*many, OutlinedOperation(method="GET", path="/x/audit", summary="The audit of a user")])
 
     assert seen.search("user audit", None)[0].endpoint.path == "/x/audit"
 
@@ -94,7 +102,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
     """Ours: a document made of nothing but different words costs no more than one of the largest real ones."""
     letters = random.Random(5)
     text = [" ".join("".join(letters.choices(string.ascii_lowercase, k=5)) for _ in range(330)) for _ in range(1500)]
-    hostile = [Endpoint(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
+    hostile = [OutlinedOperation(method="GET", path=f"/p{n}", description=said) for n, said in enumerate(text)]
     seen = Words(hostile)
 
     assert seen.size <= 60 * 2 * MOST_PLACES
@@ -116,7 +124,7 @@ def test_what_is_remembered_of_a_document_is_bounded() -> None:
 )
 def test_every_query_comes_to_an_end(query: str) -> None:
     """Ours: what looks for words never goes back over the text; where there are words they are found (OAS-5)."""
-    seen = Words([Endpoint(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
+    seen = Words([OutlinedOperation(method="GET", path=f"/things/{n}", description=query) for n in range(200)])
 
     assert len(seen.search(query, "description")) == (200 if split_words(query) else 0)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.openapi.query.answers import LARGEST_PAGE, MOST, Unfound
-from gateway.openapi.query.api import View
+from gateway.openapi.query.api import ApiView
 from gateway.openapi.query.sizes import Sizes, measure
 from gateway.openapi.query.truncation import LARGEST, fit, render
 from tests.support.queries import Reader, ask, view_of
@@ -127,14 +127,14 @@ def test_everything_leading_everywhere_is_resolved_within_bounds() -> None:
 
 
 @pytest.fixture(scope="module")
-def tagged() -> View:
+def tagged() -> ApiView:
     """Operations that have each a hundred long tags of their own."""
     tags = {n: [f"{'t' * 180} {n} {tag}" for tag in range(100)] for n in range(120)}
     answer = {"responses": {"200": {"description": "ok"}}}
     return view_of(document({f"/p{n}": {"get": {"tags": tags[n], **answer}} for n in range(120)}))
 
 
-def test_a_page_ends_where_it_has_enough(tagged: View) -> None:
+def test_a_page_ends_where_it_has_enough(tagged: ApiView) -> None:
     """Ours: a page has as many items as were asked for unless they are very large; the cursor leads on (OAS-5)."""
     paths: list[str] = []
     for _ in range(30):
@@ -148,10 +148,12 @@ def test_a_page_ends_where_it_has_enough(tagged: View) -> None:
     assert paths == [f"/p{n}" for n in range(120)]
 
 
-def test_the_overview_is_bounded(tagged: View) -> None:
+def test_the_overview_is_bounded(tagged: ApiView) -> None:
     """Ours: 12,000 tags are counted in the document, not recited; of many sources each says less (OAS-5)."""
     alone = ask("get_api_info", tagged)
-    together = ask("get_api_info", *(View(source=f"s{n}", api=tagged.api, tools={}, is_whole=True) for n in range(20)))
+    together = ask(
+        "get_api_info", *(ApiView(source=f"s{n}", api=tagged.api, tools={}, is_whole=True) for n in range(20))
+    )
 
     assert 0 < len(cast("list[str]", alone["tags"])) < 12_000
     assert len(render(alone).encode()) <= LARGEST

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from gateway.protocol.http.cancellation import Tether
+from gateway.protocol.http.cancellation import CancelScope
 
 
 def _is_calm() -> bool:
@@ -24,92 +24,92 @@ async def _assert_calm() -> None:
 async def test_a_block_that_is_called_off_ends_where_it_waits() -> None:
     """Ours: what comes behind the block goes on as if nothing had been."""
     reached: list[str] = []
-    with anyio.fail_after(30), Tether() as tether:
-        asyncio.get_running_loop().call_soon(tether.call_off)
+    with anyio.fail_after(30), CancelScope() as tether:
+        asyncio.get_running_loop().call_soon(tether.cancel)
         await anyio.sleep_forever()
         reached.append("after")
 
-    assert tether.is_called_off
+    assert tether.cancelled_caught
     assert reached == []
     await _assert_calm()
 
 
 async def test_a_block_that_calls_itself_off_ends_at_its_next_wait() -> None:
     """Ours: also one that asks from within."""
-    with anyio.fail_after(30), Tether() as tether:
-        tether.call_off()
-        tether.call_off()
+    with anyio.fail_after(30), CancelScope() as tether:
+        tether.cancel()
+        tether.cancel()
         await anyio.sleep_forever()
 
-    assert tether.is_called_off
+    assert tether.cancelled_caught
     await _assert_calm()
 
 
 async def test_a_block_that_ends_before_anything_could_be_done_has_ended() -> None:
     """Ours: nothing is left for whoever waits next."""
-    with Tether() as tether:
-        tether.call_off()
+    with CancelScope() as tether:
+        tether.cancel()
 
-    assert not tether.is_called_off
+    assert not tether.cancelled_caught
     await _assert_calm()
 
 
 async def test_what_is_called_off_before_it_begins_ends_at_its_first_wait() -> None:
     """Ours: a request may be cancelled between its arrival and its work."""
-    tether = Tether()
-    tether.call_off()
+    tether = CancelScope()
+    tether.cancel()
     await anyio.lowlevel.checkpoint()
     with anyio.fail_after(30), tether:
         await anyio.sleep_forever()
 
-    assert tether.is_called_off
+    assert tether.cancelled_caught
     await _assert_calm()
 
 
 async def test_what_is_called_off_afterwards_is_over() -> None:
     """Ours: a late wish meets nobody."""
-    with Tether() as tether:
+    with CancelScope() as tether:
         await anyio.lowlevel.checkpoint()
-    tether.call_off()
+    tether.cancel()
 
     await _assert_calm()
-    assert not tether.is_called_off
+    assert not tether.cancelled_caught
 
 
 async def test_an_error_on_the_way_out_is_not_hidden() -> None:
     """Ours: a block that fails while it is called off has failed."""
-    tether = Tether()
+    tether = CancelScope()
     with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), tether:
-        tether.call_off()
+        tether.cancel()
         try:
             await anyio.sleep_forever()
         finally:
             raise ValueError("broken")
 
-    assert not tether.is_called_off
+    assert not tether.cancelled_caught
     await _assert_calm()
 
 
 async def test_a_block_that_will_not_end_goes_on() -> None:
     """Ours: it is asked once, like any task."""
-    with anyio.fail_after(30), Tether() as tether:
-        tether.call_off()
+    with anyio.fail_after(30), CancelScope() as tether:
+        tether.cancel()
         try:
             await anyio.sleep_forever()
         except asyncio.CancelledError:
             await anyio.lowlevel.checkpoint()
 
-    assert not tether.is_called_off
+    assert not tether.cancelled_caught
     await _assert_calm()
 
 
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_who_ends_the_task_ends_it(is_first: bool) -> None:
     """Ours: an end from outside is not taken for one that was asked for, whichever comes first."""
-    begun, tethers = asyncio.Event(), list[Tether]()
+    begun, tethers = asyncio.Event(), list[CancelScope]()
 
     async def serve() -> str:
-        with Tether() as tether:
+        with CancelScope() as tether:
             tethers.append(tether)
             begun.set()
             await anyio.sleep_forever()
@@ -117,10 +117,10 @@ async def test_who_ends_the_task_ends_it(is_first: bool) -> None:
 
     serving = asyncio.create_task(serve())
     await begun.wait()
-    asks: list[Callable[[], object]] = [tethers[0].call_off, serving.cancel]
+    asks: list[Callable[[], object]] = [tethers[0].cancel, serving.cancel]
     for ask in asks if is_first else reversed(asks):
         ask()
     with anyio.fail_after(30), pytest.raises(asyncio.CancelledError):
         await serving
 
-    assert not tethers[0].is_called_off
+    assert not tethers[0].cancelled_caught

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from gateway.protocol.http.disconnect import Leash
+from gateway.protocol.http.disconnect import CancelOnDisconnect
 
 
 class _Client:
@@ -30,7 +30,7 @@ class _Client:
 
 @pytest.fixture(autouse=True)
 def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.protocol.http.disconnect.WATCH_S", 0)
+    monkeypatch.setattr("gateway.protocol.http.disconnect.WATCH_AFTER_S", 0)
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def client() -> _Client:
 
 async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Client) -> None:
     """2026-07-28, cancellation: closing the connection ends the request; what comes behind the block still runs."""
-    with anyio.fail_after(30), Leash(client.receive, client.spawn) as leash:
+    with anyio.fail_after(30), CancelOnDisconnect(client.receive, client.spawn) as disconnect:
         client.gone.set()
         await anyio.sleep_forever()
 
-    assert leash.is_called_off
+    assert disconnect.cancelled_caught
     task = asyncio.current_task()
     assert task is not None
     assert not task.cancelling()
@@ -53,37 +53,41 @@ async def test_who_goes_away_has_called_off_what_was_done_for_him(client: _Clien
 
 async def test_who_stays_gets_what_the_block_makes(client: _Client) -> None:
     """Ours: whoever goes away afterwards has missed nothing, and nothing is cancelled any more."""
-    with Leash(client.receive, client.spawn) as leash:
+    with CancelOnDisconnect(client.receive, client.spawn) as disconnect:
         while not client.looking:
             await anyio.lowlevel.checkpoint()
     client.gone.set()
     with anyio.fail_after(30):
         await asyncio.gather(*client.looking)
 
-    assert not leash.is_called_off
+    assert not disconnect.cancelled_caught
     await anyio.lowlevel.checkpoint()
 
 
 async def test_an_error_of_the_block_is_not_hidden(client: _Client) -> None:
     """Ours: a block that fails while it is called off has failed."""
-    with anyio.fail_after(30), pytest.raises(ValueError, match="broken"), Leash(client.receive, client.spawn) as leash:
+    with (
+        anyio.fail_after(30),
+        pytest.raises(ValueError, match="broken"),
+        CancelOnDisconnect(client.receive, client.spawn) as disconnect,
+    ):
         client.gone.set()
         try:
             await anyio.sleep_forever()
         finally:
             raise ValueError("broken")
 
-    assert not leash.is_called_off
+    assert not disconnect.cancelled_caught
 
 
 async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
     """Ours: whoever ends the replica ends the block, and nobody takes that for a client that left."""
     begun = anyio.Event()
-    leashes: list[Leash] = []
+    leashes: list[CancelOnDisconnect] = []
 
     async def serve() -> None:
-        with Leash(client.receive, client.spawn) as leash:
-            leashes.append(leash)
+        with CancelOnDisconnect(client.receive, client.spawn) as disconnect:
+            leashes.append(disconnect)
             begun.set()
             await anyio.sleep_forever()
 
@@ -96,4 +100,4 @@ async def test_a_cancellation_from_outside_goes_on(client: _Client) -> None:
     for looking in client.looking:
         looking.cancel()
 
-    assert not leashes[0].is_called_off
+    assert not leashes[0].cancelled_caught

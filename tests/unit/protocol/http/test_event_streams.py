@@ -4,7 +4,7 @@ from starlette.types import Message
 
 from gateway.domain.identifiers import KeyId, TenantId
 from gateway.domain.tenancy.principals import Principal
-from gateway.protocol.http.event_streams import Stream
+from gateway.protocol.http.event_streams import EventStream
 from gateway.protocol.http.sse import PING
 
 READER = Principal(tenant=TenantId("ten_1"), slug="acme", key=KeyId("key_1"), subject="s", scopes=frozenset())
@@ -18,7 +18,7 @@ class _Wire:
 
     def __init__(self, keep_alive_s: float = 0.0052) -> None:
         self.sent: list[bytes] = []
-        self.stream = Stream(self._send, READER, keep_alive_s=keep_alive_s)
+        self.stream = EventStream(self._send, READER, keep_alive_s=keep_alive_s)
 
     async def _send(self, message: Message) -> None:
         self.sent.append(message["body"])
@@ -28,7 +28,7 @@ async def test_every_silence_is_broken_by_a_comment_even_when_its_alarm_is_early
     """Ours: a rest that nobody ended ends with a comment, so what follows it never takes its place (SRV-1)."""
     wire = _Wire()
 
-    woken = [await wire.stream.rest() for _ in range(RESTS)]
+    woken = [await wire.stream.wait() for _ in range(RESTS)]
 
     assert not any(woken)
     assert wire.sent == [PING] * RESTS
@@ -38,7 +38,7 @@ async def test_a_shorter_rest_says_nothing() -> None:
     """Ours: who looks often keeps alive no more often (SRV-1)."""
     wire = _Wire(keep_alive_s=60)
 
-    woken = [await wire.stream.rest(0.001) for _ in range(10)]
+    woken = [await wire.stream.wait(0.001) for _ in range(10)]
 
     assert not any(woken)
     assert wire.sent == []
@@ -49,5 +49,5 @@ async def test_whoever_is_woken_says_no_comment() -> None:
     wire = _Wire()
     wire.stream.wake()
 
-    assert await wire.stream.rest()
+    assert await wire.stream.wait()
     assert wire.sent == []

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from gateway.errors import BadInput
 from gateway.protocol.http import sse
-from gateway.protocol.http.sse import Place, read_place
+from gateway.protocol.http.sse import StreamPosition, parse_last_event_id
 
 
-def _place(name: str, ms: int, number: int, revision: int) -> Place:
-    return Place(name, f"{ms}-{number}", revision if name == "g" else None)
+def _place(name: str, ms: int, number: int, revision: int) -> StreamPosition:
+    return StreamPosition(name, f"{ms}-{number}", revision if name == "g" else None)
 
 
 PLACES = st.builds(
@@ -25,22 +25,22 @@ PLACES = st.builds(
 
 
 @given(PLACES)
-def test_a_place_reads_back_as_it_was_written(place: Place) -> None:
+def test_a_place_reads_back_as_it_was_written(place: StreamPosition) -> None:
     """Ours: what a client sends back is where it was (SRV-2)."""
-    assert read_place(str(place)) == place
+    assert parse_last_event_id(str(place)) == place
 
 
 @pytest.mark.parametrize("more", ["t", "~0123456789abcdef"])
 def test_what_keeps_ids_apart_is_not_part_of_the_place(more: str) -> None:
     """Ours: notices and primers have ids of their own for the same place."""
-    assert read_place(f"g/5-1/17{more}") == Place("g", "5-1", 17)
+    assert parse_last_event_id(f"g/5-1/17{more}") == StreamPosition("g", "5-1", 17)
 
 
 @given(st.text(max_size=60))
 def test_anything_else_is_no_place(text: str) -> None:
     """Ours: a client's text never becomes part of a name in Redis unread (TEN-5)."""
     try:
-        place = read_place(text)
+        place = parse_last_event_id(text)
     except BadInput:
         return
     assert str(place) == text.partition("~")[0].rstrip("abcdefghijklmnopqrstuvwxyz") or place.revision is None
@@ -66,7 +66,7 @@ def test_anything_else_is_no_place(text: str) -> None:
 def test_what_is_no_place_is_refused(text: str) -> None:
     """Ours: the form is checked to the last character (TEN-5)."""
     with pytest.raises(BadInput):
-        read_place(text)
+        parse_last_event_id(text)
 
 
 @given(st.text())
@@ -84,5 +84,5 @@ def test_the_frames_are_as_the_format_has_them() -> None:
     """Ours: id, then event, then data, then an empty line."""
     assert sse.event(b"{}", "r12345678/1-1") == b"id: r12345678/1-1\nevent: message\ndata: {}\n\n"
     assert sse.event(b"{}") == b"event: message\ndata: {}\n\n"
-    assert sse.priming("g/0-0/1") == b"id: g/0-0/1\nretry: 500\ndata: \n\n"
-    assert sse.endpoint("/t/a/messages?session_id=x") == b"event: endpoint\ndata: /t/a/messages?session_id=x\n\n"
+    assert sse.priming_event("g/0-0/1") == b"id: g/0-0/1\nretry: 500\ndata: \n\n"
+    assert sse.endpoint_event("/t/a/messages?session_id=x") == b"event: endpoint\ndata: /t/a/messages?session_id=x\n\n"

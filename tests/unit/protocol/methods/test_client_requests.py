@@ -7,7 +7,14 @@ from mcp_types import ClientCapabilities
 
 from gateway.errors import CapabilityMissing, ClientSilent, HandlerFailed
 from gateway.handlers.interfaces import Question, QuestionKind
-from gateway.protocol.methods.client_requests import check_answer, declares, is_answer, need, request_of, wanted_levels
+from gateway.protocol.methods.client_requests import (
+    check_response,
+    is_valid_response,
+    levels_from,
+    request_of,
+    require_capability,
+    supports,
+)
 
 KINDS = ("elicitation", "elicitation.url", "sampling", "roots")
 
@@ -27,9 +34,9 @@ def test_a_client_can_what_it_declared(declared: dict[str, Any], able: set[str])
     """MCP: an empty elicitation capability is a form; nothing else is guessed (SRV-1)."""
     capabilities = ClientCapabilities.model_validate(declared, by_name=False)
 
-    assert {kind for kind in KINDS if declares(capabilities, kind)} == able
-    assert not any(declares(None, kind) for kind in KINDS)
-    assert not declares(capabilities, "tasks")
+    assert {kind for kind in KINDS if supports(capabilities, kind)} == able
+    assert not any(supports(None, kind) for kind in KINDS)
+    assert not supports(capabilities, "tasks")
 
 
 def test_a_page_needs_the_mode_of_pages() -> None:
@@ -37,8 +44,8 @@ def test_a_page_needs_the_mode_of_pages() -> None:
     page = Question(kind="elicitation", params={"mode": "url", "message": "x", "url": "https://x"})
     form = Question(kind="elicitation", params={"message": "x", "requestedSchema": {}})
     with pytest.raises(CapabilityMissing) as caught:
-        need(page, lambda kind: kind == "elicitation")
-    need(form, lambda kind: kind == "elicitation")
+        require_capability(page, lambda kind: kind == "elicitation")
+    require_capability(form, lambda kind: kind == "elicitation")
 
     assert caught.value.capability == "elicitation.url"
 
@@ -60,7 +67,7 @@ def test_a_page_needs_the_mode_of_pages() -> None:
 )
 def test_an_answer_has_the_form_of_its_question(kind: QuestionKind, answer: object, is_one: bool) -> None:
     """Ours: a handler is never handed the answer to something else (SRV-1)."""
-    assert is_answer(kind, answer) is is_one
+    assert is_valid_response(kind, answer) is is_one
 
 
 FORM: dict[str, Any] = {
@@ -92,10 +99,10 @@ def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: st
     """MCP: elicited content is validated against the schema that was asked for (SRV-1)."""
     question = Question(kind="elicitation", params={"message": "x", "requestedSchema": FORM})
     if pointer is None:
-        check_answer(question, answer)
+        check_response(question, answer)
         return
     with pytest.raises(ClientSilent) as caught:
-        check_answer(question, answer)
+        check_response(question, answer)
     assert [fault.pointer for fault in caught.value.faults] == [pointer]
 
 
@@ -105,7 +112,9 @@ def test_what_was_filled_in_matches_the_form(answer: dict[str, Any], pointer: st
 def test_a_form_that_cannot_be_checked_is_not_shown(schema: dict[str, Any]) -> None:
     """Ours: code learns that its schema is wrong before a user fills it in (CAL-4)."""
     with pytest.raises(HandlerFailed):
-        need(Question(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True)
+        require_capability(
+            Question(kind="elicitation", params={"message": "x", "requestedSchema": schema}), lambda _: True
+        )
 
 
 def test_a_question_is_written_as_the_protocol_has_it() -> None:
@@ -120,6 +129,6 @@ def test_a_question_is_written_as_the_protocol_has_it() -> None:
 
 def test_levels_are_wanted_from_the_least_one_on() -> None:
     """MCP: at or above; what is no level wants nothing (SRV-1)."""
-    assert tuple(wanted_levels("alert")) == ("alert", "emergency")
-    assert len(tuple(wanted_levels("debug"))) == 8
-    assert tuple(wanted_levels("loud")) == tuple(wanted_levels(None)) == ()
+    assert tuple(levels_from("alert")) == ("alert", "emergency")
+    assert len(tuple(levels_from("debug"))) == 8
+    assert tuple(levels_from("loud")) == tuple(levels_from(None)) == ()

@@ -5,13 +5,13 @@ import asyncio
 import anyio
 
 from gateway.domain.primitives import Family
-from gateway.protocol.methods.list_change_debouncer import DEBOUNCE_S, Changes
+from gateway.protocol.methods.list_change_debouncer import DEBOUNCE_S, ListChangeDebouncer
 
 
 async def test_many_changes_of_a_moment_are_one_notice() -> None:
     """Ours: lists that change many times at once are told of once, in a fixed order (CAP-2)."""
     ripe = asyncio.Event()
-    changes = Changes(ripe.set)
+    changes = ListChangeDebouncer(ripe.set)
     for family in (Family.PROMPT, Family.TOOL, Family.PROMPT):
         changes.note_lists(family)
     assert changes.take() == ()
@@ -26,7 +26,7 @@ async def test_many_changes_of_a_moment_are_one_notice() -> None:
 async def test_after_closing_nobody_is_told() -> None:
     """Ours: no timer outlives its stream."""
     told: list[None] = []
-    changes = Changes(lambda: told.append(None))
+    changes = ListChangeDebouncer(lambda: told.append(None))
     changes.note_lists(Family.TOOL)
     changes.close()
     changes.close()

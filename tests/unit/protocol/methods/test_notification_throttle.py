@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from gateway.handlers.interfaces import LogLevel
-from gateway.protocol.methods.notification_throttle import MOST_PER_S, Telling
+from gateway.protocol.methods.notification_throttle import MOST_PER_S, NotificationThrottle
 
 
 class _Client:
@@ -18,7 +18,7 @@ class _Client:
         self.notes: list[tuple[LogLevel, object]] = []
         self.heard = asyncio.Event()
         self._beside: set[asyncio.Task[None]] = set()
-        self.telling = Telling(self._spawn, self._note)
+        self.telling = NotificationThrottle(self._spawn, self._note)
 
     def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
         async def run() -> None:

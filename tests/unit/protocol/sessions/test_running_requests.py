@@ -7,7 +7,13 @@ import pytest
 
 from gateway.domain.identifiers import TenantId
 from gateway.errors import Conflict, LimitExceeded
-from gateway.protocol.sessions.running_requests import MAX_TURNS, NO_ANSWER, Turn, TurnId, Turns
+from gateway.protocol.sessions.running_requests import (
+    MAX_RUNNING,
+    NO_ANSWER,
+    RequestKey,
+    RunningRequest,
+    RunningRequests,
+)
 
 ACME, GLOBEX = TenantId("ten_acme"), TenantId("ten_globex")
 
@@ -18,19 +24,19 @@ class _Kept:
     def __init__(self) -> None:
         self.finished: list[bytes] = []
 
-    async def say(self, text: bytes, *, question: str = "") -> bool:
+    async def send(self, text: bytes, *, question: str = "") -> bool:
         del text, question
         return True
 
-    async def pause(self) -> None:
+    async def detach(self) -> None:
         """Nothing."""
 
-    async def finish(self, text: bytes) -> None:
+    async def respond(self, text: bytes) -> None:
         self.finished.append(text)
 
 
-def _turn(request: bytes = b"1", session: str = "s", tenant: TenantId = ACME) -> Turn:
-    return Turn(TurnId(tenant, session, request), "correlation-1")
+def _turn(request: bytes = b"1", session: str = "s", tenant: TenantId = ACME) -> RunningRequest:
+    return RunningRequest(RequestKey(tenant, session, request), "correlation-1")
 
 
 async def _done() -> bytes:
@@ -45,23 +51,23 @@ async def test_a_turn_ends_with_what_its_work_makes() -> None:
 @pytest.mark.parametrize("how", ["request", "session", "tenant"])
 async def test_a_turn_that_ends_with_its_session_says_so_and_a_cancelled_one_has_no_answer(how: str) -> None:
     """MCP: a cancelled request is not answered; ours: one that the server ends is (SRV-1)."""
-    turns, turn = Turns(), _turn()
+    running, request_run = RunningRequests(), _turn()
     answers: list[bytes] = []
 
     async def run() -> None:
-        answers.append(await turn.run(_forever, _Kept()))
+        answers.append(await request_run.run(_forever, _Kept()))
 
-    with turns.holding(turn):
+    with running.track(request_run):
         async with anyio.create_task_group() as group:
             group.start_soon(run)
             await anyio.lowlevel.checkpoint()
             match how:
                 case "request":
-                    assert turns.cancel(TurnId(ACME, "s", b"1"))
+                    assert running.cancel(RequestKey(ACME, "s", b"1"))
                 case "session":
-                    turns.end_session(ACME, "s")
+                    running.end_session(ACME, "s")
                 case _:
-                    turns.end_session(ACME)
+                    running.end_session(ACME)
 
     if how == "request":
         assert answers == [NO_ANSWER]
@@ -78,49 +84,49 @@ async def _forever() -> bytes:
 
 async def test_only_the_named_turn_is_cancelled() -> None:
     """Ours: another id, another session, another tenant are others (TEN-1)."""
-    turns, turn = Turns(), _turn(b'"1"')
-    with turns.holding(turn):
-        assert not turns.cancel(TurnId(ACME, "s", b"1"))
-        assert not turns.cancel(TurnId(ACME, "other", b'"1"'))
-        assert not turns.cancel(TurnId(GLOBEX, "s", b'"1"'))
-        turns.end_session(GLOBEX, "s")
-        turns.end_session(ACME, "other")
-        assert await turn.run(_done, _Kept()) == b"done"
-    assert len(turns) == 0
-    assert not turns.cancel(turn.of)
+    running, request_run = RunningRequests(), _turn(b'"1"')
+    with running.track(request_run):
+        assert not running.cancel(RequestKey(ACME, "s", b"1"))
+        assert not running.cancel(RequestKey(ACME, "other", b'"1"'))
+        assert not running.cancel(RequestKey(GLOBEX, "s", b'"1"'))
+        running.end_session(GLOBEX, "s")
+        running.end_session(ACME, "other")
+        assert await request_run.run(_done, _Kept()) == b"done"
+    assert len(running) == 0
+    assert not running.cancel(request_run.of)
 
 
 async def test_an_end_from_outside_is_told_and_goes_on() -> None:
     """Ours: when the replica ends, the client is told first, and the cancellation is not swallowed (SRV-3)."""
-    outlet = _Kept()
+    sink = _Kept()
     with anyio.CancelScope() as outside:
         outside.cancel()
-        await _turn().run(_forever, outlet)
+        await _turn().run(_forever, sink)
 
     assert outside.cancelled_caught
-    assert b"call.replica_lost" in outlet.finished[0]
+    assert b"call.replica_lost" in sink.finished[0]
 
 
 async def test_an_id_in_use_is_refused() -> None:
     """Ours: two running requests of one id cannot be told apart; 1 and "1" can (SRV-1)."""
-    turns = Turns()
-    with turns.holding(_turn()):
-        with pytest.raises(Conflict), turns.holding(_turn()):
+    running = RunningRequests()
+    with running.track(_turn()):
+        with pytest.raises(Conflict), running.track(_turn()):
             pass
-        with turns.holding(_turn(b'"1"')), turns.holding(_turn(session="t")), turns.holding(_turn(tenant=GLOBEX)):
-            assert len(turns) == 4
-    with turns.holding(_turn()):
+        with running.track(_turn(b'"1"')), running.track(_turn(session="t")), running.track(_turn(tenant=GLOBEX)):
+            assert len(running) == 4
+    with running.track(_turn()):
         pass
 
 
 async def test_the_turns_of_one_session_are_limited() -> None:
     """Ours: one session cannot hold any number of requests open (TEN-3)."""
-    turns = Turns()
+    running = RunningRequests()
     with ExitStack() as stack:
-        for number in range(MAX_TURNS):
-            stack.enter_context(turns.holding(_turn(str(number).encode())))
-        with turns.holding(_turn(session="other")):
+        for number in range(MAX_RUNNING):
+            stack.enter_context(running.track(_turn(str(number).encode())))
+        with running.track(_turn(session="other")):
             pass
-        with pytest.raises(LimitExceeded), turns.holding(_turn(b"x")):
+        with pytest.raises(LimitExceeded), running.track(_turn(b"x")):
             pass
-    assert len(turns) == 0
+    assert len(running) == 0

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.errors import HandlerFailed
 from gateway.handlers.interfaces import InputRequired, Question
-from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, Rounds, input_required, read_rounds
+from gateway.protocol.stateless.input_rounds import MAX_STATE_BYTES, RoundState, decode_state, input_required
 
 ASK = Question(kind="elicitation", params={"message": "Really?"})
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(), st.lists, max_leaves=5)
@@ -21,9 +21,9 @@ def test_what_was_learned_reads_back(answers: dict[str, Any], memory: dict[str, 
     """Ours: nothing is lost between rounds (CAL-4)."""
     result = input_required(InputRequired({"ok": ASK}, {"answers": answers, "memory": memory}), nonce="n")
 
-    rounds = read_rounds(result["requestState"])
+    rounds = decode_state(result["requestState"])
 
-    assert rounds == Rounds(answers=answers, memory=memory, asked={"ok": "elicitation"}, nonce="n")
+    assert rounds == RoundState(answers=answers, memory=memory, asked={"ok": "elicitation"}, nonce="n")
     assert result["resultType"] == "input_required"
     assert result["inputRequests"] == {"ok": {"method": "elicitation/create", "params": {"message": "Really?"}}}
 
@@ -41,11 +41,11 @@ def test_a_client_is_not_made_to_carry_anything() -> None:
 def test_what_is_no_state_is_refused(state: str) -> None:
     """Ours: also behind a good seal only our own form is believed (TEN-5)."""
     with pytest.raises(MCPError) as caught:
-        read_rounds(state)
+        decode_state(state)
     assert caught.value.error.code == -32602
 
 
 def test_an_unknown_member_of_a_newer_replica_does_not_hurt() -> None:
     """Ours: while replicas are replaced, old and new read each other's states (SRV-3)."""
     newer = msgspec.json.encode({"answers": {}, "memory": {}, "asked": {}, "nonce": "n", "later": 1}).decode()
-    assert read_rounds(newer).nonce == "n"
+    assert decode_state(newer).nonce == "n"

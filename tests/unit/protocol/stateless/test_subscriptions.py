@@ -20,14 +20,14 @@ from gateway.domain.tenancy.principals import Principal
 from gateway.domain.tenancy.profiles import DEFAULT_PROFILE
 from gateway.errors import Unavailable
 from gateway.handlers.binding import Binder
-from gateway.protocol.request_context import CURRENT, Exchange
-from gateway.protocol.stateless.subscription_stream import ListenStreams
-from gateway.protocol.stateless.subscriptions import Listen, Listens
-from gateway.redis.limits.stream_limiter import Places
+from gateway.protocol.request_context import CURRENT_REQUEST, RequestContext
+from gateway.protocol.stateless.subscription_stream import SubscriptionStreams
+from gateway.protocol.stateless.subscriptions import Subscription, SubscriptionHub
+from gateway.redis.limits.stream_limiter import StreamLimiter
 from gateway.registry.cursors import Cursors
 from gateway.registry.registry import Registry
-from gateway.registry.views import View
-from gateway.upstream.client import Upstream
+from gateway.registry.views import SnapshotView
+from gateway.upstream.client import UpstreamClient
 from tests.support.snapshots import imported, primitive, snapshot
 from tests.unit.protocol.test_sdk_streams import Asgi
 
@@ -70,30 +70,30 @@ class _Free:
     def __init__(self) -> None:
         self.held = 0
 
-    async def take(self, tenant: TenantId, key: KeyId, cap: int) -> str:
+    async def acquire(self, tenant: TenantId, key: KeyId, cap: int) -> str:
         del tenant, key, cap
         self.held += 1
         return "place"
 
-    async def free(self, tenant: TenantId, key: KeyId, place: str) -> None:
+    async def release(self, tenant: TenantId, key: KeyId, place: str) -> None:
         del tenant, key, place
         self.held -= 1
 
 
 def _registry(*resources: Any, tools: tuple[str, ...] = ("list_pets",), revision: int = 1) -> Registry:
     shown = snapshot(tools=[imported(name) for name in tools], primitives=resources, revision=revision)
-    view = View(shown, Binder(Upstream(), _NoSecrets(), Validators()), None)
+    view = SnapshotView(shown, Binder(UpstreamClient(), _NoSecrets(), Validators()), None)
     return Registry(ALICE, DEFAULT_PROFILE, view, Cursors(b"k" * 32))
 
 
-def _listen(registry: Registry, catalogs: _Catalogs, *uris: str, **lists: bool) -> Listen:
-    return Listen(registry, catalogs, SubscriptionFilter(resource_subscriptions=list(uris) or None, **lists))
+def _listen(registry: Registry, catalogs: _Catalogs, *uris: str, **lists: bool) -> Subscription:
+    return Subscription(registry, catalogs, SubscriptionFilter(resource_subscriptions=list(uris) or None, **lists))
 
 
 async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
     """MCP: what was not asked for, not declared or may not be read is left out (RES-4)."""
     registry = _registry(README)
-    listen = _listen(
+    subscription = _listen(
         registry,
         _Catalogs(),
         "docs://readme",
@@ -103,7 +103,7 @@ async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
         prompts_list_changed=True,
     )
 
-    assert listen.served == SubscriptionFilter(tools_list_changed=True, resource_subscriptions=["docs://readme"])
+    assert subscription.served == SubscriptionFilter(tools_list_changed=True, resource_subscriptions=["docs://readme"])
     assert (
         _listen(_registry(), _Catalogs(), "docs://readme", resources_list_changed=True).served == SubscriptionFilter()
     )
@@ -111,47 +111,47 @@ async def test_a_client_is_served_what_it_asked_for_and_can_have() -> None:
 
 async def test_what_changes_twice_is_told_once_until_it_was_told() -> None:
     """Ours: a client that reads slowly finds the newest state, not a queue (CAP-2)."""
-    listen = _listen(_registry(README, CHANGES), _Catalogs(), "docs://readme", "docs://changes")
+    subscription = _listen(_registry(README, CHANGES), _Catalogs(), "docs://readme", "docs://changes")
     woken: list[None] = []
-    listen.wake = lambda: woken.append(None)
+    subscription.wake = lambda: woken.append(None)
     for uri in ("docs://changes", "docs://readme", "docs://changes", "docs://none"):
-        listen.tell(uri)
+        subscription.notify(uri)
 
-    assert (list(listen.take()), listen.take()) == (["docs://changes", "docs://readme"], ())
-    listen.tell("docs://readme")
-    assert list(listen.take()) == ["docs://readme"]
+    assert (list(subscription.drain()), subscription.drain()) == (["docs://changes", "docs://readme"], ())
+    subscription.notify("docs://readme")
+    assert list(subscription.drain()) == ["docs://readme"]
     assert woken
 
 
 async def test_what_waits_is_not_told_to_whom_it_is_shown_no_more() -> None:
     """Ours: a client that reads slowly does not hear of what it lost sight of meanwhile (RES-4, TEN-5)."""
     before = _registry(README, CHANGES)
-    listen = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
-    listen.tell("docs://readme", "docs://changes")
+    subscription = _listen(before, _Catalogs(), "docs://readme", "docs://changes")
+    subscription.notify("docs://readme", "docs://changes")
 
-    listen.hear(before, _registry(CHANGES, revision=2))
+    subscription.on_catalog_change(before, _registry(CHANGES, revision=2))
 
-    assert list(listen.take()) == ["docs://changes"]
-    listen.close()
+    assert list(subscription.drain()) == ["docs://changes"]
+    subscription.close()
 
 
 async def test_a_burst_of_updates_is_told_together() -> None:
     """Ours: what changes in a moment wakes a client once, each resource told once and in its order (RES-4)."""
-    listens, registry = Listens(_Catalogs(), cast(Places, _Free())), _registry(README, CHANGES)
+    subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README, CHANGES)
     wanted = SubscriptionFilter(resource_subscriptions=["docs://readme", "docs://changes"])
-    listen, woken, told = await listens.open(registry, wanted), asyncio.Event(), list[Any]()
+    subscription, woken, told = await subscriptions.open(registry, wanted), asyncio.Event(), list[Any]()
 
     def wake() -> None:
-        told.append(list(listen.take()))
+        told.append(list(subscription.drain()))
         woken.set()
 
-    listen.wake = wake
+    subscription.wake = wake
     for uri in ("docs://changes", "docs://readme", "docs://changes", "docs://none", "docs://changes"):
-        listens.tell(ALICE.tenant, uri)
-        listens.tell(TenantId("ten_b"), uri)
+        subscriptions.publish(ALICE.tenant, uri)
+        subscriptions.publish(TenantId("ten_b"), uri)
     with anyio.fail_after(10):
         await woken.wait()
-    await listens.close(listen)
+    await subscriptions.close(subscription)
 
     assert told == [["docs://changes", "docs://readme"]]
 
@@ -159,75 +159,77 @@ async def test_a_burst_of_updates_is_told_together() -> None:
 async def test_an_update_waits_for_the_catalog_that_decides_about_it() -> None:
     """Ours: who lost sight of a resource is not told by a replica that has yet to learn of it (TEN-5)."""
     catalogs, before = _Catalogs(), _registry(README, CHANGES)
-    listen = _listen(before, catalogs, "docs://readme", "docs://changes")
+    subscription = _listen(before, catalogs, "docs://readme", "docs://changes")
     catalogs.is_known = False
-    listen.tell("docs://readme")
-    listen.tell("docs://changes")
-    assert listen.take() == ()
+    subscription.notify("docs://readme")
+    subscription.notify("docs://changes")
+    assert subscription.drain() == ()
 
     catalogs.is_known = True
-    listen.hear(before, _registry(CHANGES, revision=2))
+    subscription.on_catalog_change(before, _registry(CHANGES, revision=2))
 
-    assert list(listen.take()) == ["docs://changes"]
-    listen.close()
+    assert list(subscription.drain()) == ["docs://changes"]
+    subscription.close()
 
 
 async def test_changed_lists_are_told_to_whom_they_were_promised() -> None:
     """MCP: only the kinds that were asked for (CAP-2)."""
     before = _registry(README)
-    listen = _listen(before, _Catalogs(), tools_list_changed=True)
+    subscription = _listen(before, _Catalogs(), tools_list_changed=True)
     woken = asyncio.Event()
-    listen.wake = woken.set
-    listen.hear(before, _registry(README, CHANGES, tools=("list_pets", "get_pet"), revision=2))
+    subscription.wake = woken.set
+    subscription.on_catalog_change(before, _registry(README, CHANGES, tools=("list_pets", "get_pet"), revision=2))
     with anyio.fail_after(30):
         await woken.wait()
 
-    assert list(listen.take()) == [Family.TOOL]
+    assert list(subscription.drain()) == [Family.TOOL]
 
 
 async def test_a_listener_ends_with_its_tenant_its_key_and_its_replica() -> None:
     """Ours: each end is one the client is told of (RES-6, SRV-3)."""
     free = _Free()
     catalogs = _Catalogs()
-    listens = Listens(catalogs, cast(Places, free))
+    subscriptions = SubscriptionHub(catalogs, cast(StreamLimiter, free))
     registry = _registry()
-    one, two, three = [await listens.open(registry, SubscriptionFilter()) for _ in range(3)]
+    one, two, three = [await subscriptions.open(registry, SubscriptionFilter()) for _ in range(3)]
     catalogs.listeners[0](registry, None)
     assert (one.is_over, two.is_over) == (True, False)
-    await listens.close(one)
-    listens.end(ALICE.tenant, KeyId("key_2"))
-    listens.end(TenantId("ten_b"), ALICE.key)
+    await subscriptions.close(one)
+    subscriptions.end(ALICE.tenant, KeyId("key_2"))
+    subscriptions.end(TenantId("ten_b"), ALICE.key)
     assert not two.is_over
-    await listens.close(three)
-    listens.end(ALICE.tenant, ALICE.key)
-    assert (two.is_over, len(listens)) == (True, 1)
-    await listens.close(two)
-    listens.end_all()
+    await subscriptions.close(three)
+    subscriptions.end(ALICE.tenant, ALICE.key)
+    assert (two.is_over, len(subscriptions)) == (True, 1)
+    await subscriptions.close(two)
+    subscriptions.end_all()
 
-    assert (len(listens), free.held, catalogs.listeners) == (0, 0, [])
+    assert (len(subscriptions), free.held, catalogs.listeners) == (0, 0, [])
     with pytest.raises(Unavailable):
-        await listens.open(registry, SubscriptionFilter())
+        await subscriptions.open(registry, SubscriptionFilter())
 
 
 async def test_the_sdks_way_of_telling_says_the_same() -> None:
     """MCP: acknowledged first, then what changes, then the final result, each with the subscription's id (RES-4)."""
-    listens, registry = Listens(_Catalogs(), cast(Places, _Free())), _registry(README)
+    subscriptions, registry = SubscriptionHub(_Catalogs(), cast(StreamLimiter, _Free())), _registry(README)
     server: Server[Any] = Server("t", version="1")
-    server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, ListenStreams(listens).serve)
+    server.add_request_handler(
+        "subscriptions/listen", SubscriptionsListenRequestParams, SubscriptionStreams(subscriptions).serve
+    )
     server.middleware.clear()
     manager = StreamableHTTPSessionManager(app=server, json_response=True, stateless=True)
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["docs://readme"]}
     asked = Asgi("subscriptions/listen", {"notifications": wanted})
-    CURRENT.set(Exchange(ALICE, registry, "c"))
+    CURRENT_REQUEST.set(RequestContext(ALICE, registry, "c"))
     async with manager.run(), anyio.create_task_group() as group:
         group.start_soon(manager.handle_request, asked.scope, asked.receive, asked.send)
         with anyio.fail_after(10):
             await asked.arrived.wait()
-        listens.tell(ALICE.tenant, "docs://readme")
-        listens.end_all()
+        subscriptions.publish(ALICE.tenant, "docs://readme")
+        subscriptions.end_all()
 
     order = ["acknowledged", "resources/updated", '"resultType":"complete"']
     places = [asked.said.index(word) for word in order]
     assert places == sorted(places)
     assert asked.said.count('"io.modelcontextprotocol/subscriptionId":1') == 3
-    assert len(listens) == 0
+    assert len(subscriptions) == 0

@@ -6,7 +6,7 @@ import time
 import anyio
 import pytest
 
-from gateway.store.database.circuit_breaker import Silence, patience
+from gateway.store.database.circuit_breaker import DatabaseBreaker, bounded_wait
 
 
 def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -16,7 +16,7 @@ def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def test_after_a_silence_one_asks_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a server that hangs costs one caller at a time his patience, the others nothing (SRV-4)."""
-    silence = Silence(left_alone_s=3)
+    silence = DatabaseBreaker(left_alone_s=3)
     assert silence.may_ask()
     assert silence.may_ask()
     _pass(monkeypatch, 10)
@@ -34,13 +34,13 @@ async def test_patience_ends() -> None:
     """Ours: what does not come in time is not waited for."""
     with anyio.fail_after(10):
         with pytest.raises(TimeoutError):
-            async with patience(0.01):
+            async with bounded_wait(0.01):
                 await anyio.sleep_forever()
 
 
 async def test_what_comes_in_time_is_waited_for() -> None:
     """Ours: and nothing ends later because of it."""
-    async with patience(0.01):
+    async with bounded_wait(0.01):
         pass
     await anyio.sleep(0.05)
 
@@ -48,7 +48,7 @@ async def test_what_comes_in_time_is_waited_for() -> None:
 async def test_whoever_slept_himself_waits_once_more() -> None:
     """Ours: a replica that was stopped for a while does not take it for the database's silence (SRV-4)."""
     answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    async with patience(0.2):
+    async with bounded_wait(0.2):
         asyncio.get_running_loop().call_later(0.25, answered.set_result, "late, and there")
         time.sleep(0.9)  # noqa: ASYNC251  # the whole process stands still
 
@@ -56,6 +56,6 @@ async def test_whoever_slept_himself_waits_once_more() -> None:
 
     with anyio.fail_after(10):
         with pytest.raises(TimeoutError):
-            async with patience(0.01):
+            async with bounded_wait(0.01):
                 time.sleep(0.6)  # noqa: ASYNC251
                 await anyio.sleep_forever()

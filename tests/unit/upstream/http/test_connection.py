@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gateway.upstream.egress.origins import PoolKey
 from gateway.upstream.http.connection import Connection, reusable_below
-from gateway.upstream.http.errors import BrokenOff, Disconnected, Fault, Malformed
-from gateway.upstream.http.response import Answer
+from gateway.upstream.http.errors import BrokenOff, Disconnected, Malformed, TransportFault
+from gateway.upstream.http.response import Response
 
 
 class Transport(asyncio.Transport):
@@ -70,9 +70,9 @@ class Bench:
         self.owner, self.transport = Owner(), Transport()
         self.connection = Connection(self.owner, PoolKey("acme", "http://h:80", b""))
         self.connection.connection_made(self.transport)
-        self.answer: Answer = self.connection.ask(b"HEAD", content, self.loop.create_future(), is_head=is_head)
+        self.answer: Response = self.connection.ask(b"HEAD", content, self.loop.create_future(), is_head=is_head)
 
-    def read(self, *pieces: bytes, ends: bool = False) -> tuple[int, object, bytes | type[Fault], bool]:
+    def read(self, *pieces: bytes, ends: bool = False) -> tuple[int, object, bytes | type[TransportFault], bool]:
         """Status, headers, the body or why there is none, and whether the connection was kept."""
         for piece in pieces:
             self.connection.data_received(piece)
@@ -82,7 +82,7 @@ class Bench:
         self.loop.close()
         try:
             content = self.answer.take()
-        except Fault as fault:
+        except TransportFault as fault:
             return self.answer.status, (), type(fault), False
         assert self.answer.at_eof()
         self.answer.release()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.upstream.http.event_stream import MOST_EVENTS, Events, is_event_stream
+from gateway.upstream.http.event_stream import MOST_EVENTS, EventStreamReader, is_event_stream
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_what_was_begun_ends_with_a_whole_event(end: str, size: int) -> None:
     """Ours: whatever the lines end with and however the bytes come in."""
     whole = f"data: 1{end}{end}event: x{end}data: 2{end}{end}".encode()
     raw = whole + b"data: 4"
-    events = Events(1000)
+    events = EventStreamReader(1000)
     for start in range(0, len(raw), size):
         events.feed(raw[start : start + size])
 
@@ -38,7 +38,7 @@ def test_what_was_begun_ends_with_a_whole_event(end: str, size: int) -> None:
 
 def test_one_event_without_end_is_kept_as_far_as_it_came() -> None:
     """Ours: where there is no whole event, its beginning is better than nothing."""
-    events = Events(10)
+    events = EventStreamReader(10)
     assert not events.has_begun
     events.feed(b"data: 123")
     assert (events.has_begun, events.begun()) == (True, b"data: 123")
@@ -51,7 +51,7 @@ def test_one_event_without_end_is_kept_as_far_as_it_came() -> None:
 
 def test_events_are_counted_and_bounded() -> None:
     """Ours: so many small ones are enough (TEN-5)."""
-    events = Events(10**9)
+    events = EventStreamReader(10**9)
     events.feed(b"d: 1\n\n" * (MOST_EVENTS + 5))
 
     assert events.is_full
