@@ -1,0 +1,62 @@
+"""Prose of the gateway: docstrings and comments state facts in standard terms (`python -m tests.prose [FOLDER]`).
+
+A docstring begins with no indirect question. No docstring or comment has a word of `AVOIDED`.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("gateway", "migrations", "examples", "benchmarks")
+QUESTIONS = frozenset({"whether", "what", "how", "where", "who", "whom", "whose", "which", "why"})
+AVOIDED = re.compile(
+    r"\b(whoever|somebody|nobody|anybody|he|him|his|himself|anew|mend(?:s|ed|ing)?|wish(?:es|ed)?"
+    r"|call(?:s|ed|ing)? off|stands?|stood|tells?|told|hears?|heard|says?|said)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`[^`]*`")
+
+
+def complaints(paths: Iterable[Path]) -> Iterator[str]:
+    """Every docstring and comment that breaks a rule, with its place."""
+    for path in sorted(paths):
+        text = path.read_text()
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        for line, docstring in _docstrings(ast.parse(text)):
+            if docstring.split(maxsplit=1)[0].strip(",:").lower() in QUESTIONS:
+                yield f"{shown}:{line}: begins with an indirect question: {docstring.splitlines()[0]}"
+            yield from _avoided(f"{shown}:{line}", docstring)
+        for line, comment in _comments(text):
+            yield from _avoided(f"{shown}:{line}", comment)
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Docstrings of modules, classes, functions, and of the constants above them."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for part in body if isinstance(body, list) else ():
+            if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str):
+                yield part.lineno, part.value.value.strip() or "(empty)"
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _avoided(place: str, text: str) -> Iterator[str]:
+    for found in AVOIDED.finditer(_QUOTED.sub("", text)):
+        yield f"{place}: avoid {found.group()!r}: {' '.join(text[max(0, found.start() - 30) : found.end() + 30].split())}"
+
+
+if __name__ == "__main__":
+    folders = [ROOT / name for name in sys.argv[1:]] or [ROOT / name for name in FOLDERS]
+    found = list(complaints(path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder])))
+    print("\n".join(found) or "no complaints")
+    sys.exit(bool(found))
